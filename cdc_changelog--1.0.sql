@@ -1,0 +1,232 @@
+/* cdc_changelog--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION cdc_changelog" to load this file. \quit
+
+-- The functions here run with the extension owner's rights in places; a schema
+-- that somebody else made beforehand, and still owns, must not hold them.
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_catalog.pg_namespace n
+              WHERE n.nspname OPERATOR(pg_catalog.=) 'cdc'
+                AND n.nspowner OPERATOR(pg_catalog.<>)
+                    (SELECT r.oid FROM pg_catalog.pg_roles r
+                      WHERE r.rolname OPERATOR(pg_catalog.=) CURRENT_USER)) THEN
+    RAISE EXCEPTION 'schema "cdc" exists and belongs to another role'
+      USING ERRCODE = 'duplicate_schema',
+            HINT = 'Drop or rename that schema, then create the extension again.';
+  END IF;
+END
+$$;
+
+--
+-- Schema of the logs.  Nobody but the owner of a tracked table (through the
+-- ownership of the log) and superusers get at what is in it.
+--
+CREATE SCHEMA cdc_log;
+REVOKE ALL ON SCHEMA cdc_log FROM PUBLIC;
+COMMENT ON SCHEMA cdc_log IS 'logs and snapshot sequences of the tables tracked by cdc_changelog';
+
+GRANT USAGE ON SCHEMA cdc TO PUBLIC;
+COMMENT ON SCHEMA cdc IS 'changelogs of tables: functions and catalog tables of cdc_changelog';
+
+--
+-- Catalog tables
+--
+CREATE SEQUENCE cdc.table_number AS int;
+COMMENT ON SEQUENCE cdc.table_number IS 'numbers of tracked tables';
+
+CREATE SEQUENCE cdc.transaction_number;
+COMMENT ON SEQUENCE cdc.transaction_number IS 'numbers that mark the rows of one transaction in the logs';
+
+CREATE TABLE cdc.tracked_table (
+  table_id int NOT NULL,
+  segment int NOT NULL,
+  oldest_snapshot bigint NOT NULL,
+  tracked_at timestamptz NOT NULL,
+  relation regclass NOT NULL,
+  log_table regclass NOT NULL,
+  snapshot_sequence regclass NOT NULL,
+  CONSTRAINT tracked_table_pkey PRIMARY KEY (table_id),
+  CONSTRAINT tracked_table_relation_key UNIQUE (relation)
+);
+COMMENT ON TABLE cdc.tracked_table IS 'one row a tracked table; see the view cdc.tracked_tables';
+
+CREATE TABLE cdc.log_segment (
+  table_id int NOT NULL,
+  segment int NOT NULL,
+  log_table regclass NOT NULL,
+  CONSTRAINT log_segment_pkey PRIMARY KEY (table_id, segment)
+);
+COMMENT ON TABLE cdc.log_segment IS 'the tables that hold the log of a tracked table';
+
+CREATE TABLE cdc.snapshot (
+  table_id int NOT NULL,
+  segment int NOT NULL,
+  snapshot_id bigint NOT NULL,
+  tx bigint NOT NULL,
+  xid xid8 NOT NULL,
+  next_xid xid8 NOT NULL,
+  committed_at timestamptz NOT NULL,
+  inserted bigint NOT NULL,
+  deleted bigint NOT NULL,
+  first_block bigint,
+  last_block bigint,
+  kind "char" NOT NULL,
+  reason text,
+  blocks bigint[],
+  CONSTRAINT snapshot_pkey PRIMARY KEY (table_id, snapshot_id)
+);
+COMMENT ON TABLE cdc.snapshot IS 'one row a committed transaction that changed a tracked table; see the function cdc.snapshots';
+
+CREATE TABLE cdc.unique_index (
+  table_id int NOT NULL,
+  since_snapshot bigint NOT NULL,
+  index regclass NOT NULL,
+  CONSTRAINT unique_index_pkey PRIMARY KEY (table_id, index)
+);
+COMMENT ON TABLE cdc.unique_index IS 'unique indexes of tracked tables and the snapshot since which they have held';
+
+SELECT pg_catalog.pg_extension_config_dump('cdc.table_number', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.transaction_number', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.tracked_table', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.log_segment', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.snapshot', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.unique_index', '');
+
+--
+-- Capture
+--
+CREATE FUNCTION cdc.capture() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_capture';
+COMMENT ON FUNCTION cdc.capture() IS
+'trigger function that writes the changes of a tracked table to its log; set up by cdc.track';
+
+--
+-- Tracking
+--
+CREATE FUNCTION cdc.track(relation regclass) RETURNS bigint
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_track';
+COMMENT ON FUNCTION cdc.track(regclass) IS
+'starts a changelog for a table and returns the number of the baseline snapshot, 0';
+
+CREATE FUNCTION cdc.untrack(relation regclass) RETURNS void
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_untrack';
+COMMENT ON FUNCTION cdc.untrack(regclass) IS
+'ends the changelog of a table and removes its log';
+
+--
+-- Reading
+--
+CREATE FUNCTION cdc.changelog_support(internal) RETURNS internal
+LANGUAGE c STRICT
+AS 'MODULE_PATHNAME', 'cdc_changelog_support';
+COMMENT ON FUNCTION cdc.changelog_support(internal) IS
+'planner support: row estimates of changelog functions';
+
+CREATE FUNCTION cdc.changelog(relation regclass,
+                              start_snapshot bigint DEFAULT NULL,
+                              end_snapshot bigint DEFAULT NULL,
+                              identifiers text[] DEFAULT NULL,
+                              mode text DEFAULT NULL,
+                              validate boolean DEFAULT true)
+RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000
+SUPPORT cdc.changelog_support
+AS 'MODULE_PATHNAME', 'cdc_changelog';
+COMMENT ON FUNCTION cdc.changelog(regclass, bigint, bigint, text[], text, boolean) IS
+'changes of a tracked table after start_snapshot up to and including end_snapshot; needs a column definition list';
+
+-- what create_changelog_view puts in its views: ordinals count from the start
+-- of the range
+CREATE FUNCTION cdc.changelog_relative(relation regclass,
+                              start_snapshot bigint DEFAULT NULL,
+                              end_snapshot bigint DEFAULT NULL,
+                              identifiers text[] DEFAULT NULL,
+                              mode text DEFAULT NULL,
+                              validate boolean DEFAULT true)
+RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000
+SUPPORT cdc.changelog_support
+AS 'MODULE_PATHNAME', 'cdc_changelog_relative';
+COMMENT ON FUNCTION cdc.changelog_relative(regclass, bigint, bigint, text[], text, boolean) IS
+'as cdc.changelog, with _change_ordinal counted from 0 at the first snapshot of the range';
+
+--
+-- Snapshots
+--
+
+-- Volatile, because they see snapshots that are newer than the calling query's
+-- own view of the data; parallel unsafe, because they take that view anew.
+CREATE FUNCTION cdc.current_snapshot(relation regclass) RETURNS bigint
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_current_snapshot';
+COMMENT ON FUNCTION cdc.current_snapshot(regclass) IS
+'number of the newest complete snapshot of a tracked table';
+
+CREATE FUNCTION cdc.snapshot_at(relation regclass, at timestamptz) RETURNS bigint
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_snapshot_at';
+COMMENT ON FUNCTION cdc.snapshot_at(regclass, timestamptz) IS
+'number of the newest complete snapshot of a tracked table committed at or before a time';
+
+CREATE FUNCTION cdc.snapshots(relation regclass,
+                              OUT snapshot_id bigint,
+                              OUT committed_at timestamptz,
+                              OUT inserted bigint,
+                              OUT deleted bigint,
+                              OUT kind text,
+                              OUT reason text)
+RETURNS SETOF record
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1000
+AS 'MODULE_PATHNAME', 'cdc_snapshots';
+COMMENT ON FUNCTION cdc.snapshots(regclass) IS
+'complete snapshots of a tracked table that can still be read';
+
+-- The tables of a view are read with the rights of its owner, its functions
+-- run with those of the caller.  Here that means: anybody gets at the catalog
+-- tables through the view, and the condition asks for the caller's privileges.
+CREATE VIEW cdc.tracked_tables WITH (security_barrier) AS
+SELECT t.relation,
+       (SELECT pg_catalog.sum(pg_catalog.pg_total_relation_size(s.log_table))::pg_catalog.int8
+          FROM cdc.log_segment s
+         WHERE s.table_id OPERATOR(pg_catalog.=) t.table_id) AS log_bytes,
+       n.log_rows,
+       n.snapshots,
+       t.oldest_snapshot,
+       cdc.current_snapshot(t.relation) AS newest_snapshot,
+       t.tracked_at
+  FROM cdc.tracked_table t
+  JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.relation
+ CROSS JOIN LATERAL
+       (SELECT COALESCE(pg_catalog.sum(s.inserted OPERATOR(pg_catalog.+) s.deleted), 0)::pg_catalog.int8 AS log_rows,
+               pg_catalog.count(*) AS snapshots
+          FROM cdc.snapshot s
+         WHERE s.table_id OPERATOR(pg_catalog.=) t.table_id) n
+ WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE')
+    OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT');
+GRANT SELECT ON cdc.tracked_tables TO PUBLIC;
+COMMENT ON VIEW cdc.tracked_tables IS
+'tracked tables that the current user owns or may read, with the size of their logs';
+
+--
+-- Changelog views
+--
+CREATE PROCEDURE cdc.create_changelog_view(source_table regclass,
+                              INOUT changelog_view text DEFAULT NULL,
+                              options jsonb DEFAULT '{}',
+                              compute_updates boolean DEFAULT NULL,
+                              identifier_columns text[] DEFAULT NULL,
+                              net_changes boolean DEFAULT false,
+                              temporary boolean DEFAULT true)
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_create_changelog_view';
+COMMENT ON PROCEDURE cdc.create_changelog_view(regclass, text, jsonb, boolean, text[], boolean, boolean) IS
+'makes a view of the changes of a tracked table in a range of snapshots and returns its name';
+
+--
+-- Applying
+--

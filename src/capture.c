@@ -1,0 +1,490 @@
+/*-------------------------------------------------------------------------
+ *
+ * capture.c
+ *		The trigger function that writes changes of a tracked table to its log.
+ *
+ * cdc.track() puts these triggers on a table; one function serves them all.
+ *
+ * - AFTER INSERT, UPDATE and DELETE, for each statement, with transition
+ *	 tables: the ordinary way.
+ * - AFTER INSERT OR UPDATE OR DELETE, for each row, ENABLE REPLICA: the same
+ *	 for sessions with session_replication_role = replica, where the others do
+ *	 not fire; logical replication applies rows without statements.
+ * - BEFORE TRUNCATE, ENABLE ALWAYS: logs all rows, as this is the last moment
+ *	 they can be seen.
+ *
+ * The rows are handed to commit.c.  Nothing here runs user code, looks at the
+ * search_path or needs a right of the current user.
+ *
+ * This module owns a cache of what it needs to know of each table, filled at
+ * the first change and marked invalid by relcache invalidation of the table or
+ * its log.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/capture.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "capture.h"
+#include "cdc_changelog.h"
+#include "commit.h"
+
+/* A statement that changes more rows than this uses a bulk insert */
+#define BULK_ROWS	1000
+
+/* What is known of a relation that a capture trigger fires on */
+typedef struct CaptureEntry
+{
+	Oid			relid;			/* hash key, must be first */
+	bool		valid;			/* false once invalidated, or while filling */
+	bool		tracked_p;		/* false: nothing to capture */
+	CdcTracked	tracked;		/* the tracked table */
+	CdcLogMap  *map;			/* from the relation's rows to log rows */
+	MemoryContext context;		/* holds the map; NULL if there is none */
+} CaptureEntry;
+
+/* A reader of a transition table */
+typedef struct TransitionReader
+{
+	Tuplestorestate *store;
+	int			pointer;
+	TupleTableSlot *slot;
+} TransitionReader;
+
+static HTAB *capture_cache = NULL;
+
+PG_FUNCTION_INFO_V1(cdc_capture);
+
+static void relcache_callback(Datum arg, Oid relid);
+static CaptureEntry *lookup_entry(Relation rel);
+static void fill_entry(CaptureEntry *entry, Relation rel);
+static void capture_statement(CaptureEntry *entry, TriggerData *trigdata);
+static void capture_transitions(CaptureEntry *entry, Tuplestorestate *store,
+								bool inserted, TupleDesc desc);
+static void capture_update(CaptureEntry *entry, Tuplestorestate *olds,
+						   Tuplestorestate *news, TupleDesc desc);
+static void capture_row(CaptureEntry *entry, TriggerData *trigdata);
+static void capture_truncate(CaptureEntry *entry, Relation rel);
+
+/*
+ * Relcache invalidation: only flags.
+ */
+static void
+relcache_callback(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS status;
+	CaptureEntry *entry;
+
+	hash_seq_init(&status, capture_cache);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (relid == InvalidOid || relid == entry->relid ||
+			relid == entry->tracked.relid ||
+			relid == entry->tracked.logrelid)
+			entry->valid = false;
+	}
+}
+
+/*
+ * The cache entry of a relation, filled.
+ */
+static CaptureEntry *
+lookup_entry(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	CaptureEntry *entry;
+	bool		found;
+
+	if (capture_cache == NULL)
+	{
+		HASHCTL		ctl;
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(CaptureEntry);
+		ctl.hcxt = AllocSetContextCreate(CacheMemoryContext,
+										 "cdc_changelog capture",
+										 ALLOCSET_SMALL_SIZES);
+		capture_cache = hash_create("cdc_changelog capture", 32, &ctl,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
+	}
+
+	entry = hash_search(capture_cache, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		entry->valid = false;
+		entry->context = NULL;
+		memset(&entry->tracked, 0, sizeof(CdcTracked));
+	}
+	if (!entry->valid)
+		fill_entry(entry, rel);
+	return entry;
+}
+
+/*
+ * Fill a cache entry.
+ *
+ * A table on which the triggers are but which is not tracked is left alone:
+ * there is no log, and readers are told so.  This happens where a table is
+ * restored without the extension's catalog tables.
+ */
+static void
+fill_entry(CaptureEntry *entry, Relation rel)
+{
+	Relation	log;
+	TupleDesc	rootdesc = NULL;
+
+	if (entry->context)
+		MemoryContextDelete(entry->context);
+	entry->context = NULL;
+	entry->map = NULL;
+
+	entry->tracked_p = cdc_tracked_lookup(entry->relid, &entry->tracked);
+	if (!entry->tracked_p && rel->rd_rel->relispartition)
+	{
+		ListCell   *lc;
+
+		foreach(lc, get_partition_ancestors(entry->relid))
+		{
+			if (cdc_tracked_lookup(lfirst_oid(lc), &entry->tracked))
+			{
+				Relation	root = table_open(lfirst_oid(lc), AccessShareLock);
+
+				rootdesc = CreateTupleDescCopy(RelationGetDescr(root));
+				table_close(root, NoLock);
+				entry->tracked_p = true;
+				break;
+			}
+		}
+	}
+
+	/* Valid before the log is opened: that may bring an invalidation. */
+	entry->valid = true;
+	if (!entry->tracked_p)
+		return;
+
+	log = table_open(entry->tracked.logrelid, RowExclusiveLock);
+	if (!cdc_log_matches(rootdesc ? rootdesc : RelationGetDescr(rel),
+						 RelationGetDescr(log)))
+	{
+		entry->valid = false;
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("log of table \"%s\" does not match its columns",
+						RelationGetRelationName(rel)),
+				 errhint("Call cdc.untrack and then cdc.track for this table.")));
+	}
+	entry->context = AllocSetContextCreate(CacheMemoryContext,
+										   "cdc_changelog log map",
+										   ALLOCSET_SMALL_SIZES);
+	entry->map = cdc_log_map(rel, RelationGetDescr(log), rootdesc,
+							 entry->context);
+	table_close(log, NoLock);
+}
+
+/*
+ * The trigger function.
+ */
+Datum
+cdc_capture(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	CaptureEntry *entry;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"cdc.capture")));
+	if (strstr(trigdata->tg_trigger->tgname, CDC_TRIGGER_PREFIX) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" must not use function \"%s\"",
+						trigdata->tg_trigger->tgname, "cdc.capture"),
+				 errhint("Drop the trigger and call cdc.track for the table.")));
+
+	entry = lookup_entry(trigdata->tg_relation);
+	if (entry->tracked_p)
+	{
+		if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+			capture_truncate(entry, trigdata->tg_relation);
+		else if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
+			capture_row(entry, trigdata);
+		else
+			capture_statement(entry, trigdata);
+	}
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * Capture what one statement did, from its transition tables.
+ */
+static void
+capture_statement(CaptureEntry *entry, TriggerData *trigdata)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	TriggerEvent event = trigdata->tg_event;
+	Tuplestorestate *olds = trigdata->tg_oldtable;
+	Tuplestorestate *news = trigdata->tg_newtable;
+
+	if ((!TRIGGER_FIRED_BY_INSERT(event) && olds == NULL) ||
+		(!TRIGGER_FIRED_BY_DELETE(event) && news == NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" lacks a transition table",
+						trigdata->tg_trigger->tgname)));
+
+	if (TRIGGER_FIRED_BY_INSERT(event))
+		capture_transitions(entry, news, true, desc);
+	else if (TRIGGER_FIRED_BY_DELETE(event))
+		capture_transitions(entry, olds, false, desc);
+	else
+		capture_update(entry, olds, news, desc);
+
+	/*
+	 * Rows of inheritance children are changed by statements on the parent,
+	 * and show up in its transition tables, but are not rows of the table.
+	 */
+	if (trigdata->tg_relation->rd_rel->relhassubclass &&
+		has_subclass(entry->relid) &&
+		(olds ? tuplestore_tuple_count(olds) : tuplestore_tuple_count(news)) > 0)
+		cdc_xact_gap(cdc_xact_table(&entry->tracked),
+					 "the table has inheritance children");
+}
+
+/*
+ * Start reading a transition table with a read pointer of our own: triggers
+ * share the store.
+ */
+static void
+begin_transition(TransitionReader *reader, Tuplestorestate *store,
+				 TupleDesc desc)
+{
+	reader->store = store;
+	reader->pointer = tuplestore_alloc_read_pointer(store, EXEC_FLAG_REWIND);
+	tuplestore_select_read_pointer(store, reader->pointer);
+	tuplestore_rescan(store);
+	reader->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+static void
+end_transition(TransitionReader *reader)
+{
+	ExecDropSingleTupleTableSlot(reader->slot);
+	tuplestore_select_read_pointer(reader->store, 0);
+}
+
+/*
+ * Make a log row of the row in a slot and hand it over.  Returns whether the
+ * row has values that are stored elsewhere.
+ */
+static bool
+add_row(CaptureEntry *entry, CdcXactTable *table, TupleTableSlot *slot,
+		bool inserted, int64 tx, BulkInsertState bistate)
+{
+	MemoryContext oldcontext;
+	HeapTuple	row;
+	bool		external;
+
+	oldcontext = MemoryContextSwitchTo(cdc_xact_context(table));
+	row = cdc_log_form_slot(entry->map, slot, inserted ? tx : -tx);
+	MemoryContextSwitchTo(oldcontext);
+	external = HeapTupleHasExternal(row);
+	cdc_xact_add(table, row, inserted, bistate);
+	return external;
+}
+
+/*
+ * Capture all rows of a transition table.
+ */
+static void
+capture_transitions(CaptureEntry *entry, Tuplestorestate *store, bool inserted,
+					TupleDesc desc)
+{
+	TransitionReader reader;
+	CdcXactTable *table;
+	BulkInsertState bistate = NULL;
+	int64		count = tuplestore_tuple_count(store);
+	int64		tx;
+	bool		external = false;
+
+	if (count == 0)
+		return;
+
+	table = cdc_xact_table(&entry->tracked);
+	tx = cdc_xact_number();
+	if (count > BULK_ROWS)
+		bistate = GetBulkInsertState();
+	begin_transition(&reader, store, desc);
+	while (tuplestore_gettupleslot(store, true, false, reader.slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		external |= add_row(entry, table, reader.slot, inserted, tx, bistate);
+	}
+	end_transition(&reader);
+
+	/*
+	 * Values stored elsewhere may become unreachable before the transaction
+	 * ends; writing the row copies them.
+	 */
+	if (external || bistate)
+		cdc_xact_flush(table, bistate);
+	if (bistate)
+		FreeBulkInsertState(bistate);
+}
+
+/*
+ * Are two rows of a tuplestore the same to the last byte?
+ */
+static bool
+same_bytes(TupleTableSlot *a, TupleTableSlot *b)
+{
+	MinimalTuple x = ((MinimalTupleTableSlot *) a)->mintuple;
+	MinimalTuple y = ((MinimalTupleTableSlot *) b)->mintuple;
+
+	return x->t_len == y->t_len && x->t_hoff == y->t_hoff &&
+		HeapTupleHeaderGetNatts(x) == HeapTupleHeaderGetNatts(y) &&
+		memcmp((char *) x + SizeofMinimalTupleHeader,
+			   (char *) y + SizeofMinimalTupleHeader,
+			   x->t_len - SizeofMinimalTupleHeader) == 0;
+}
+
+/*
+ * Capture an UPDATE.  The executor adds to both transition tables row by row,
+ * so the n-th rows belong together; rows that did not change are left out.
+ */
+static void
+capture_update(CaptureEntry *entry, Tuplestorestate *olds,
+			   Tuplestorestate *news, TupleDesc desc)
+{
+	TransitionReader from;
+	TransitionReader to;
+	CdcXactTable *table = NULL;
+	BulkInsertState bistate = NULL;
+	int64		tx = 0;
+	bool		external = false;
+
+	if (tuplestore_tuple_count(olds) == 0 && tuplestore_tuple_count(news) == 0)
+		return;
+
+	begin_transition(&from, olds, desc);
+	begin_transition(&to, news, desc);
+	for (;;)
+	{
+		bool		got_old = tuplestore_gettupleslot(olds, true, false, from.slot);
+		bool		got_new = tuplestore_gettupleslot(news, true, false, to.slot);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!got_old && !got_new)
+			break;
+		if (got_old && got_new && same_bytes(from.slot, to.slot))
+			continue;
+		if (table == NULL)
+		{
+			table = cdc_xact_table(&entry->tracked);
+			tx = cdc_xact_number();
+			if (tuplestore_tuple_count(olds) > BULK_ROWS / 2)
+				bistate = GetBulkInsertState();
+		}
+		if (got_old)
+			external |= add_row(entry, table, from.slot, false, tx, bistate);
+		if (got_new)
+			external |= add_row(entry, table, to.slot, true, tx, bistate);
+	}
+	end_transition(&from);
+	end_transition(&to);
+
+	if (table && (external || bistate))
+		cdc_xact_flush(table, bistate);
+	if (bistate)
+		FreeBulkInsertState(bistate);
+}
+
+/*
+ * Capture one row, in a session with the replica role.
+ */
+static void
+capture_row(CaptureEntry *entry, TriggerData *trigdata)
+{
+	TriggerEvent event = trigdata->tg_event;
+	CdcXactTable *table = cdc_xact_table(&entry->tracked);
+	int64		tx = cdc_xact_number();
+	bool		external = false;
+
+	if (!TRIGGER_FIRED_AFTER(event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" must be fired after the change",
+						trigdata->tg_trigger->tgname)));
+
+	if (!TRIGGER_FIRED_BY_INSERT(event))
+		external |= add_row(entry, table, trigdata->tg_trigslot, false, tx, NULL);
+	if (!TRIGGER_FIRED_BY_DELETE(event))
+		external |= add_row(entry, table,
+							TRIGGER_FIRED_BY_INSERT(event) ?
+							trigdata->tg_trigslot : trigdata->tg_newslot,
+							true, tx, NULL);
+	if (external)
+		cdc_xact_flush(table, NULL);
+}
+
+/*
+ * Capture TRUNCATE: every row that is there goes.  The table is locked against
+ * everybody, so what is committed now is what goes, also if an older snapshot
+ * does not see it.
+ */
+static void
+capture_truncate(CaptureEntry *entry, Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	CdcXactTable *table = NULL;
+	BulkInsertState bistate = NULL;
+	int64		tx = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (table == NULL)
+		{
+			table = cdc_xact_table(&entry->tracked);
+			tx = cdc_xact_number();
+			bistate = GetBulkInsertState();
+		}
+		add_row(entry, table, slot, false, tx, bistate);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+
+	if (table)
+	{
+		cdc_xact_flush(table, bistate);
+		FreeBulkInsertState(bistate);
+	}
+}

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * cdc_changelog.c
+ *		Module set-up: settings and callbacks.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/cdc_changelog.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "cdc_changelog.h"
+#include "commit.h"
+
+#ifndef CDC_CHANGELOG_VERSION
+#define CDC_CHANGELOG_VERSION	"unknown"
+#endif
+
+PG_MODULE_MAGIC_EXT(.name = "cdc_changelog",.version = CDC_CHANGELOG_VERSION);
+
+int			cdc_horizon_timeout = 1000;
+static int	cdc_table_id = 0;
+
+void		_PG_init(void);
+
+/*
+ * Module load.
+ */
+void
+_PG_init(void)
+{
+	DefineCustomIntVariable("cdc_changelog.horizon_timeout",
+							"Longest time a reader waits for committing transactions.",
+							"After it, the reader takes the newest snapshot before the first that is not complete.",
+							&cdc_horizon_timeout,
+							1000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	/*
+	 * Attached to each typed changelog function to say which table it is for.
+	 * It is read from the function's catalog entry, never from the setting.
+	 */
+	DefineCustomIntVariable(CDC_GUC_TABLE_ID,
+							"Number of the tracked table that a changelog function reads.",
+							NULL,
+							&cdc_table_id,
+							0, 0, INT_MAX,
+							PGC_USERSET,
+							GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							NULL, NULL, NULL);
+	MarkGUCPrefixReserved("cdc_changelog");
+
+	cdc_commit_init();
+}

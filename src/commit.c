@@ -1,0 +1,516 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit.c
+ *		What the current transaction has captured, and its snapshot numbers.
+ *
+ * For every tracked table that the transaction has changed there is a stack
+ * of levels, one for each subtransaction that captured something.  A level
+ * holds log rows that are not written yet, and the counts and block intervals
+ * of those that are.  When a subtransaction commits its level is merged into
+ * its parent's; when it aborts, the level is thrown away.  Rows are only ever
+ * written under the (sub)transaction whose level they are in, so what happens
+ * to the level is what happens to its rows in the log.  Rows wait in memory
+ * because a transaction's changes are not readable before it commits anyway,
+ * and many small statements can so be written with one insert.
+ *
+ * At PRE_COMMIT and PRE_PREPARE, for each changed table in ascending order of
+ * its OID, the rest is written, a number is drawn from the table's sequence
+ * and a row is added to cdc.snapshot.  See horizon.c for how readers rely on
+ * the lock that nextval() keeps on the sequence until the transaction ends.
+ *
+ * All of this is in the memory of the top transaction, and needs no lock.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/commit.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "commands/sequence.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "catalog.h"
+#include "cdc_changelog.h"
+#include "commit.h"
+
+/* A level is written when it holds so many rows or bytes ... */
+#define MAX_LEVEL_ROWS		1000
+#define MAX_LEVEL_BYTES		(256 * 1024)
+/* ... and all levels of the current subtransaction when together so many */
+#define MAX_TOTAL_BYTES		(4 * 1024 * 1024)
+
+/* What one (sub)transaction has captured of one table */
+typedef struct XactLevel
+{
+	struct XactLevel *parent;
+	int			nest_level;		/* of the (sub)transaction */
+	int64		inserted;		/* rows, written or not */
+	int64		deleted;
+	CdcRunList	runs;			/* where the written ones are */
+	MemoryContext context;		/* holds the rows that are not written */
+	HeapTuple  *rows;
+	int			nrows;
+	int			maxrows;
+	Size		bytes;
+	const char *gap;			/* why this is a gap, or NULL */
+} XactLevel;
+
+struct CdcXactTable
+{
+	CdcXactTable *next;
+	CdcTracked	tracked;		/* as it was at the first change */
+	XactLevel  *level;			/* innermost */
+};
+
+static CdcXactTable *xact_tables = NULL;
+static int64 xact_number = 0;	/* 0 until drawn */
+static Size total_bytes = 0;	/* of all rows not yet written */
+
+static XactLevel *current_level(CdcXactTable *table);
+static void write_level(CdcXactTable *table, XactLevel *level,
+						BulkInsertState bistate);
+static void drop_level(CdcXactTable *table);
+static void merge_level(CdcXactTable *table);
+static void finish_transaction(void);
+static void finish_table(CdcXactTable *table);
+static void xact_callback(XactEvent event, void *arg);
+static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+							 SubTransactionId parentSubid, void *arg);
+
+/*
+ * Register the callbacks.
+ */
+void
+cdc_commit_init(void)
+{
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
+}
+
+/*
+ * The state of a tracked table in the current transaction, made if it is not
+ * there yet.
+ */
+CdcXactTable *
+cdc_xact_table(const CdcTracked *tracked)
+{
+	CdcXactTable *table;
+
+	for (table = xact_tables; table; table = table->next)
+		if (table->tracked.relid == tracked->relid &&
+			table->tracked.table_id == tracked->table_id)
+			return table;
+
+	table = MemoryContextAllocZero(TopTransactionContext, sizeof(CdcXactTable));
+	table->tracked = *tracked;
+	table->next = xact_tables;
+	xact_tables = table;
+	return table;
+}
+
+/*
+ * The number that marks this transaction's rows in the logs.
+ */
+int64
+cdc_xact_number(void)
+{
+	if (xact_number == 0)
+		xact_number = nextval_internal(cdc_catalog_oid(CDC_TRANSACTION_NUMBER),
+									   false);
+	return xact_number;
+}
+
+/*
+ * The level of the current (sub)transaction.
+ */
+static XactLevel *
+current_level(CdcXactTable *table)
+{
+	int			nest_level = GetCurrentTransactionNestLevel();
+	XactLevel  *level = table->level;
+
+	if (level && level->nest_level == nest_level)
+		return level;
+
+	Assert(level == NULL || level->nest_level < nest_level);
+	level = MemoryContextAllocZero(TopTransactionContext, sizeof(XactLevel));
+	level->nest_level = nest_level;
+	level->parent = table->level;
+	table->level = level;
+	return level;
+}
+
+/*
+ * The memory context in which a row must be made that is going to be given to
+ * cdc_xact_add().
+ */
+MemoryContext
+cdc_xact_context(CdcXactTable *table)
+{
+	XactLevel  *level = current_level(table);
+
+	if (level->context == NULL)
+		level->context = AllocSetContextCreate(TopTransactionContext,
+											   "cdc_changelog captured rows",
+											   ALLOCSET_SMALL_SIZES);
+	return level->context;
+}
+
+/*
+ * Add a log row, allocated in cdc_xact_context(), to what the transaction has
+ * captured.  It may be written at once or later.
+ */
+void
+cdc_xact_add(CdcXactTable *table, HeapTuple tuple, bool inserted,
+			 BulkInsertState bistate)
+{
+	XactLevel  *level = current_level(table);
+
+	if (level->nrows == level->maxrows)
+	{
+		level->maxrows = level->maxrows ? level->maxrows * 2 : 8;
+		level->rows = level->rows ?
+			repalloc(level->rows, sizeof(HeapTuple) * level->maxrows) :
+			MemoryContextAlloc(TopTransactionContext,
+							   sizeof(HeapTuple) * level->maxrows);
+	}
+	level->rows[level->nrows++] = tuple;
+	level->bytes += tuple->t_len;
+	total_bytes += tuple->t_len;
+	if (inserted)
+		level->inserted++;
+	else
+		level->deleted++;
+
+	if (level->nrows >= MAX_LEVEL_ROWS || level->bytes >= MAX_LEVEL_BYTES)
+		write_level(table, level, bistate);
+	else if (total_bytes >= MAX_TOTAL_BYTES)
+		cdc_xact_flush_all();
+}
+
+/*
+ * Write what the current (sub)transaction has captured of a table.
+ */
+void
+cdc_xact_flush(CdcXactTable *table, BulkInsertState bistate)
+{
+	XactLevel  *level = table->level;
+
+	if (level && level->nest_level == GetCurrentTransactionNestLevel())
+		write_level(table, level, bistate);
+}
+
+/*
+ * Write what the current (sub)transaction has captured of all tables.
+ */
+void
+cdc_xact_flush_all(void)
+{
+	for (CdcXactTable *table = xact_tables; table; table = table->next)
+		cdc_xact_flush(table, NULL);
+}
+
+/*
+ * Make the snapshot of the current transaction a gap.
+ */
+void
+cdc_xact_gap(CdcXactTable *table, const char *reason)
+{
+	XactLevel  *level = current_level(table);
+
+	if (level->gap == NULL)
+		level->gap = MemoryContextStrdup(TopTransactionContext, reason);
+}
+
+/*
+ * Append the waiting rows of a level to the log.  The level must be the
+ * current (sub)transaction's.
+ */
+static void
+write_level(CdcXactTable *table, XactLevel *level, BulkInsertState bistate)
+{
+	Relation	log;
+	int			nrows = level->nrows;
+
+	if (nrows == 0)
+		return;
+
+	Assert(level->nest_level == GetCurrentTransactionNestLevel());
+	log = table_open(table->tracked.logrelid, RowExclusiveLock);
+	/* cdc_log_append() frees the rows even where it fails half way */
+	level->nrows = 0;
+	total_bytes -= level->bytes;
+	level->bytes = 0;
+	cdc_log_append(log, level->rows, nrows, bistate, &level->runs);
+	table_close(log, NoLock);
+}
+
+/*
+ * Throw the innermost level of a table away.
+ */
+static void
+drop_level(CdcXactTable *table)
+{
+	XactLevel  *level = table->level;
+
+	total_bytes -= level->bytes;
+	if (level->context)
+		MemoryContextDelete(level->context);
+	if (level->rows)
+		pfree(level->rows);
+	table->level = level->parent;
+	pfree(level);
+}
+
+/*
+ * Merge the innermost level of a table into the one around it, whose
+ * (sub)transaction goes on.
+ */
+static void
+merge_level(CdcXactTable *table)
+{
+	XactLevel  *level = table->level;
+	XactLevel  *parent = level->parent;
+
+	if (parent == NULL || parent->nest_level < level->nest_level - 1)
+	{
+		level->nest_level--;
+		return;
+	}
+
+	parent->inserted += level->inserted;
+	parent->deleted += level->deleted;
+	if (parent->gap == NULL)
+		parent->gap = level->gap;
+	for (int i = 0; i < level->runs.nruns; i++)
+		cdc_runs_add(&parent->runs, level->runs.runs[i].first,
+					 level->runs.runs[i].last);
+
+	if (level->nrows > 0)
+	{
+		MemoryContext oldcontext;
+
+		if (parent->context == NULL)
+			parent->context = AllocSetContextCreate(TopTransactionContext,
+													"cdc_changelog captured rows",
+													ALLOCSET_SMALL_SIZES);
+		oldcontext = MemoryContextSwitchTo(parent->context);
+		if (parent->nrows + level->nrows > parent->maxrows)
+		{
+			parent->maxrows = (parent->nrows + level->nrows) * 2;
+			parent->rows = parent->rows ?
+				repalloc(parent->rows, sizeof(HeapTuple) * parent->maxrows) :
+				MemoryContextAlloc(TopTransactionContext,
+								   sizeof(HeapTuple) * parent->maxrows);
+		}
+		for (int i = 0; i < level->nrows; i++)
+			parent->rows[parent->nrows++] = heap_copytuple(level->rows[i]);
+		MemoryContextSwitchTo(oldcontext);
+
+		/* the rows go on waiting, now at the parent */
+		parent->bytes += level->bytes;
+		level->bytes = 0;
+	}
+	drop_level(table);
+}
+
+/*
+ * Write the rest of what the transaction has captured, and give each table
+ * that it changed a snapshot.
+ */
+static void
+finish_transaction(void)
+{
+	CdcXactTable *last = NULL;
+
+	/* toasting needs a snapshot, and there is none at this point */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (;;)
+	{
+		CdcXactTable *lowest = NULL;
+
+		/* Ascending order of OIDs keeps committing transactions from deadlock. */
+		for (CdcXactTable *table = xact_tables; table; table = table->next)
+		{
+			if (last != NULL &&
+				(table->tracked.relid < last->tracked.relid ||
+				 (table->tracked.relid == last->tracked.relid &&
+				  table->tracked.table_id <= last->tracked.table_id)))
+				continue;
+			if (lowest == NULL ||
+				table->tracked.relid < lowest->tracked.relid ||
+				(table->tracked.relid == lowest->tracked.relid &&
+				 table->tracked.table_id < lowest->tracked.table_id))
+				lowest = table;
+		}
+		if (lowest == NULL)
+			break;
+		if (lowest->level)
+			finish_table(lowest);
+		last = lowest;
+	}
+	PopActiveSnapshot();
+}
+
+/*
+ * Give one changed table its snapshot.
+ */
+static void
+finish_table(CdcXactTable *table)
+{
+	XactLevel  *level = table->level;
+	CdcTracked	now;
+	CdcSnapshotRow row;
+
+	/* The transaction may have untracked or dropped the table itself. */
+	if (!cdc_tracked_lookup(table->tracked.relid, &now) ||
+		now.table_id != table->tracked.table_id)
+		return;
+
+	write_level(table, level, NULL);
+	if (level->inserted == 0 && level->deleted == 0 && level->gap == NULL)
+		return;
+
+	row.xid = U64FromFullTransactionId(GetTopFullTransactionId());
+	row.tx = cdc_xact_number();
+	row.snapshot_id = nextval_internal(table->tracked.seqid, false);
+
+	/*
+	 * Read this after the number was drawn: whoever gets his xid later draws
+	 * a larger number.
+	 */
+	row.next_xid = U64FromFullTransactionId(ReadNextFullTransactionId());
+	row.committed_at = GetCurrentTimestamp();
+	row.segment = table->tracked.segment;
+	row.inserted = level->inserted;
+	row.deleted = level->deleted;
+	row.kind = level->gap ? CDC_KIND_GAP : CDC_KIND_CHANGES;
+	row.reason = unconstify(char *, level->gap);
+	row.nruns = level->runs.nruns;
+	row.runs = level->runs.runs;
+	cdc_snapshot_insert(table->tracked.table_id, &row);
+}
+
+/*
+ * What the current transaction has written of a table, for a reader that has
+ * to take it out of what it sees of the live table.  Returns false if there is
+ * nothing.
+ */
+bool
+cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own)
+{
+	CdcXactTable *table;
+
+	memset(own, 0, sizeof(CdcOwnRows));
+	for (table = xact_tables; table; table = table->next)
+		if (table->tracked.table_id == tracked->table_id)
+			break;
+	if (table == NULL || table->level == NULL)
+		return false;
+
+	cdc_xact_flush(table, NULL);
+	own->tx = xact_number;
+	own->segment = table->tracked.segment;
+	for (XactLevel *level = table->level; level; level = level->parent)
+	{
+		own->inserted += level->inserted;
+		own->deleted += level->deleted;
+		own->unwritten |= level->nrows > 0;
+		for (int i = 0; i < level->runs.nruns; i++)
+			cdc_runs_add(&own->runs, level->runs.runs[i].first,
+						 level->runs.runs[i].last);
+	}
+	return own->inserted > 0 || own->deleted > 0;
+}
+
+/*
+ * Transaction callback.
+ */
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (xact_tables)
+				finish_transaction();
+			break;
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			cdc_log_abort();
+			/* FALLTHROUGH */
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PREPARE:
+			/* the memory goes with the transaction's */
+			xact_tables = NULL;
+			xact_number = 0;
+			total_bytes = 0;
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * Subtransaction callback.
+ */
+static void
+subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+				 SubTransactionId parentSubid, void *arg)
+{
+	int			nest_level;
+
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		cdc_log_abort();
+	if (xact_tables == NULL)
+		return;
+
+	nest_level = GetCurrentTransactionNestLevel();
+	for (CdcXactTable *table = xact_tables; table; table = table->next)
+	{
+		XactLevel  *level = table->level;
+
+		if (level == NULL || level->nest_level < nest_level)
+			continue;
+
+		switch (event)
+		{
+			case SUBXACT_EVENT_PRE_COMMIT_SUB:
+
+				/*
+				 * The parent may never get to write: keep what waits there
+				 * small.
+				 */
+				if (level->nrows > 0 && level->parent &&
+					level->parent->nest_level == nest_level - 1 &&
+					(level->parent->nrows + level->nrows >= MAX_LEVEL_ROWS ||
+					 level->parent->bytes + level->bytes >= MAX_LEVEL_BYTES))
+				{
+					PushActiveSnapshot(GetTransactionSnapshot());
+					write_level(table, level, NULL);
+					PopActiveSnapshot();
+				}
+				break;
+			case SUBXACT_EVENT_COMMIT_SUB:
+				merge_level(table);
+				break;
+			case SUBXACT_EVENT_ABORT_SUB:
+				while (table->level && table->level->nest_level >= nest_level)
+					drop_level(table);
+				break;
+			default:
+				break;
+		}
+	}
+}

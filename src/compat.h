@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *		Differences between the supported server versions.
+ *
+ * Every test of the server version in this extension is in this file.  The
+ * macros are named like the newest interface, so that an old branch goes away
+ * by deletion.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/compat.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_COMPAT_H
+#define CDC_COMPAT_H
+
+#if PG_VERSION_NUM < 150000
+#error "cdc_changelog needs PostgreSQL 15 or newer"
+#endif
+
+/* 18: modules report their name and version */
+#ifndef PG_MODULE_MAGIC_EXT
+#define PG_MODULE_MAGIC_EXT(...) PG_MODULE_MAGIC
+#endif
+
+/* 16: one aclcheck function for every kind of object */
+#if PG_VERSION_NUM < 160000
+#define cdc_schema_aclcheck(nspid, roleid, mode) \
+	pg_namespace_aclcheck(nspid, roleid, mode)
+#define cdc_relation_ownercheck(relid, roleid) \
+	pg_class_ownercheck(relid, roleid)
+#else
+#define cdc_schema_aclcheck(nspid, roleid, mode) \
+	object_aclcheck(NamespaceRelationId, nspid, roleid, mode)
+#define cdc_relation_ownercheck(relid, roleid) \
+	object_ownercheck(RelationRelationId, relid, roleid)
+#endif
+
+/* 16: attribute maps can leave out missing columns */
+#if PG_VERSION_NUM < 160000
+#define cdc_build_attrmap(indesc, outdesc) \
+	build_attrmap_by_name_if_req(indesc, outdesc)
+#else
+#define cdc_build_attrmap(indesc, outdesc) \
+	build_attrmap_by_name_if_req(indesc, outdesc, false)
+#endif
+
+#endif							/* CDC_COMPAT_H */

@@ -1,0 +1,745 @@
+/*-------------------------------------------------------------------------
+ *
+ * tracked.c
+ *		Beginning and ending the tracking of a table.
+ *
+ * cdc.track() and cdc.untrack() hold a lock on the table that keeps writers
+ * out: a transaction that has written before and is still open makes track()
+ * wait, so all that it wrote is in the baseline, and all later writes fire
+ * the triggers.
+ *
+ * What belongs to a tracked table besides the rows in the catalog tables: its
+ * log and its sequence in schema "cdc_log", the triggers, and the typed
+ * changelog function in the table's own schema.  All but the triggers depend
+ * on the table in pg_depend and are dropped with it.  They are made and
+ * removed with the rights of the extension's owner, and belong to the table's
+ * owner.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/tracked.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "utils/array.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/sequence.h"
+#include "commands/tablecmds.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "capture.h"
+#include "cdc_changelog.h"
+#include "log.h"
+#include "tracked.h"
+
+PG_FUNCTION_INFO_V1(cdc_track);
+PG_FUNCTION_INFO_V1(cdc_untrack);
+
+/* C symbol behind the typed changelog functions */
+#define TYPED_SYMBOL	"cdc_changelog_typed"
+
+/* Nesting depth of DDL that the extension itself runs */
+static int	ddl_depth = 0;
+
+static Relation open_to_track(Oid relid);
+static void check_kind(Relation rel);
+static void check_columns(Relation rel);
+static void check_transaction_snapshot(Relation rel);
+static void create_sequence(Relation rel, CdcTracked *tracked);
+static void create_triggers(Relation rel);
+static void create_function(Relation rel, int32 table_id);
+static char *choose_function_name(Relation rel);
+static void record_unique_indexes(Relation rel, int32 table_id);
+static void run_ddl(const char *command);
+
+/*
+ * Take the rights of the extension's owner, with a search_path that holds
+ * nothing of anybody else.  The caller restores what is saved here; in case of
+ * an error the end of the transaction does.
+ */
+void
+cdc_raise_privileges(CdcPrivileges *saved)
+{
+	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
+	SetUserIdAndSecContext(cdc_extension_owner(),
+						   saved->sec_context | SECURITY_LOCAL_USERID_CHANGE);
+	saved->nestlevel = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	ddl_depth++;
+}
+
+/*
+ * Give back what cdc_raise_privileges() took.
+ */
+void
+cdc_restore_privileges(const CdcPrivileges *saved)
+{
+	ddl_depth--;
+	AtEOXact_GUC(false, saved->nestlevel);
+	SetUserIdAndSecContext(saved->userid, saved->sec_context);
+}
+
+/*
+ * Is the extension itself running DDL, so that the event triggers have nothing
+ * to do?
+ */
+bool
+cdc_ddl_in_progress(void)
+{
+	return ddl_depth > 0;
+}
+
+/*
+ * Is this the name of a column that a changelog adds?
+ */
+bool
+cdc_meta_column(const char *name)
+{
+	return strcmp(name, CDC_COL_TYPE) == 0 ||
+		strcmp(name, CDC_COL_ORDINAL) == 0 ||
+		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
+		strcmp(name, CDC_COL_TIMESTAMP) == 0;
+}
+
+/*
+ * cdc.track(relation regclass) returns bigint
+ *
+ * Starts tracking and returns the number of the baseline snapshot.
+ */
+Datum
+cdc_track(PG_FUNCTION_ARGS)
+{
+	Relation	rel;
+	CdcTracked	tracked;
+	CdcSnapshotRow baseline;
+	CdcPrivileges saved;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("table to track must not be null")));
+
+	PreventCommandIfReadOnly("cdc.track()");
+	rel = open_to_track(PG_GETARG_OID(0));
+
+	if (cdc_tracked_lookup(RelationGetRelid(rel), &tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("table \"%s\" is already tracked",
+						RelationGetRelationName(rel))));
+
+	/* Restored with its triggers, but without the extension's catalog rows */
+	if (OidIsValid(get_trigger_oid(RelationGetRelid(rel), CDC_TRIGGER_INSERT, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("table \"%s\" has capture triggers although it is not tracked",
+						RelationGetRelationName(rel)),
+				 errhint("Drop the triggers whose names contain \"%s\" first.",
+						 CDC_TRIGGER_PREFIX)));
+
+	cdc_raise_privileges(&saved);
+	tracked.relid = RelationGetRelid(rel);
+	tracked.table_id = (int32) nextval_internal(cdc_catalog_oid(CDC_TABLE_NUMBER),
+												false);
+	tracked.segment = 1;
+	tracked.oldest = 0;
+	tracked.tracked_at = GetCurrentTimestamp();
+	tracked.logrelid = cdc_log_create(rel, tracked.table_id, tracked.segment);
+	create_sequence(rel, &tracked);
+	cdc_tracked_insert(&tracked);
+
+	memset(&baseline, 0, sizeof(baseline));
+	baseline.segment = tracked.segment;
+	baseline.xid = U64FromFullTransactionId(GetTopFullTransactionId());
+	baseline.next_xid = U64FromFullTransactionId(ReadNextFullTransactionId());
+	baseline.committed_at = tracked.tracked_at;
+	baseline.kind = CDC_KIND_BASELINE;
+	cdc_snapshot_insert(tracked.table_id, &baseline);
+	record_unique_indexes(rel, tracked.table_id);
+
+	create_triggers(rel);
+	create_function(rel, tracked.table_id);
+	cdc_restore_privileges(&saved);
+
+	table_close(rel, NoLock);
+	PG_RETURN_INT64(baseline.snapshot_id);
+}
+
+/*
+ * cdc.untrack(relation regclass)
+ *
+ * Ends tracking and removes all that belongs to it.
+ */
+Datum
+cdc_untrack(PG_FUNCTION_ARGS)
+{
+	Oid			relid;
+	CdcTracked	tracked;
+	CdcPrivileges saved;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("table to untrack must not be null")));
+
+	PreventCommandIfReadOnly("cdc.untrack()");
+	relid = PG_GETARG_OID(0);
+	cdc_tracked_require(relid, &tracked);
+	if (!cdc_relation_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+	LockRelationOid(relid, AccessExclusiveLock);
+	cdc_tracked_require(relid, &tracked);
+
+	cdc_raise_privileges(&saved);
+	cdc_drop_objects(&tracked, true);
+	cdc_tracked_delete(tracked.table_id);
+	cdc_restore_privileges(&saved);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Open and lock a table that shall be tracked, after checking that it may be.
+ */
+static Relation
+open_to_track(Oid relid)
+{
+	Relation	rel;
+
+	/* Whoever is not the owner shall not get as far as locking it. */
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)) &&
+		!cdc_relation_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+
+	rel = relation_open(relid, ShareRowExclusiveLock);
+	check_kind(rel);
+	check_columns(rel);
+	cdc_log_check_width(rel);
+	check_transaction_snapshot(rel);
+	return rel;
+}
+
+/*
+ * Raise an error for relations that cannot be tracked.
+ */
+static void
+check_kind(Relation rel)
+{
+	const char *name = RelationGetRelationName(rel);
+	Oid			relid = RelationGetRelid(rel);
+	Oid			nspid = RelationGetNamespace(rel);
+
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track partitioned table \"%s\"", name),
+				 errdetail("This version tracks ordinary tables only.")));
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot track \"%s\"", name),
+				 errdetail_relkind_not_supported(rel->rd_rel->relkind)));
+	if (IsCatalogRelation(rel) || IsCatalogNamespace(nspid) ||
+		IsToastNamespace(nspid) ||
+		nspid == get_namespace_oid("information_schema", true))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot track system catalog \"%s\"", name)));
+	if (cdc_is_own_relation(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot track \"%s\", which belongs to the extension \"%s\"",
+						name, "cdc_changelog")));
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track temporary table \"%s\"", name),
+				 errdetail("Its log would outlive it.")));
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track unlogged table \"%s\"", name),
+				 errdetail("A crash would empty it without a trace in its log."),
+				 errhint("Use ALTER TABLE ... SET LOGGED first.")));
+	if (rel->rd_rel->relispartition)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track partition \"%s\"", name),
+				 errdetail("Rows can be written to it through the partitioned table.")));
+	if (has_subclass(relid) &&
+		find_inheritance_children(relid, NoLock) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track table \"%s\", which has inheritance children",
+						name)));
+	if (has_superclass(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot track table \"%s\", which inherits from another",
+						name),
+				 errdetail("Statements on its parent would change it unnoticed.")));
+}
+
+/*
+ * Raise an error if a column is named like one that a changelog adds.
+ */
+static void
+check_columns(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && cdc_meta_column(NameStr(att->attname)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_COLUMN),
+					 errmsg("cannot track table \"%s\" because of its column \"%s\"",
+							RelationGetRelationName(rel), NameStr(att->attname)),
+					 errdetail("The changelog has a column of this name."),
+					 errhint("Rename the column of the table.")));
+	}
+}
+
+/*
+ * In REPEATABLE READ and above the transaction may not see what was committed
+ * since it took its snapshot, but the baseline holds it.  Who copies the table
+ * in this transaction, to start from the baseline, would miss it for ever; so
+ * raise serialization_failure if anybody committed in the meantime.
+ */
+static void
+check_transaction_snapshot(Relation rel)
+{
+	Snapshot	mine;
+	Snapshot	latest;
+	bool		stale;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+
+	mine = GetTransactionSnapshot();
+	latest = GetLatestSnapshot();
+	stale = latest->xmin != mine->xmin || latest->xcnt != mine->xcnt;
+	if (!stale)
+	{
+		/* transactions that began since, and are still running, do not count */
+		for (uint32 i = 0; i < mine->xcnt && !stale; i++)
+			stale = !XidInMVCCSnapshot(mine->xip[i], latest);
+		for (TransactionId xid = mine->xmax;
+			 !stale && TransactionIdPrecedes(xid, latest->xmax);)
+		{
+			stale = !XidInMVCCSnapshot(xid, latest) &&
+				!TransactionIdIsCurrentTransactionId(xid);
+			TransactionIdAdvance(xid);
+		}
+	}
+	if (stale)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to table \"%s\"",
+						RelationGetRelationName(rel)),
+				 errdetail("Other transactions were committed after this one took its snapshot, which might not see all of the baseline."),
+				 errhint("Track the table at the beginning of a transaction, or in READ COMMITTED.")));
+}
+
+/*
+ * Create the sequence of snapshot numbers.
+ */
+static void
+create_sequence(Relation rel, CdcTracked *tracked)
+{
+	CreateSeqStmt *stmt = makeNode(CreateSeqStmt);
+	ObjectAddress sequence;
+	ObjectAddress table;
+
+	stmt->sequence = makeRangeVar(CDC_LOG_SCHEMA,
+								  psprintf("t%d_snapshot", tracked->table_id), -1);
+	stmt->ownerId = InvalidOid;
+	sequence = DefineSequence(NULL, stmt);
+	tracked->seqid = sequence.objectId;
+	CommandCounterIncrement();
+
+	ATExecChangeOwner(tracked->seqid, rel->rd_rel->relowner, true,
+					  AccessExclusiveLock);
+	ObjectAddressSet(table, RelationRelationId, RelationGetRelid(rel));
+	recordDependencyOn(&sequence, &table, DEPENDENCY_AUTO);
+	CommandCounterIncrement();
+}
+
+/*
+ * Run one command through SPI, which is connected.
+ */
+static void
+run_ddl(const char *command)
+{
+	int			result = SPI_execute(command, false, 0);
+
+	if (result != SPI_OK_UTILITY)
+		elog(ERROR, "could not run \"%s\": %s", command,
+			 SPI_result_code_string(result));
+}
+
+/*
+ * Create the capture triggers.
+ */
+static void
+create_triggers(Relation rel)
+{
+	char	   *table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												   RelationGetRelationName(rel));
+	const char *call = "EXECUTE FUNCTION " CDC_SCHEMA ".capture()";
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+
+	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_INSERT " AFTER INSERT ON %s "
+					 "REFERENCING NEW TABLE AS cdc_new "
+					 "FOR EACH STATEMENT %s", table, call));
+	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_UPDATE " AFTER UPDATE ON %s "
+					 "REFERENCING OLD TABLE AS cdc_old NEW TABLE AS cdc_new "
+					 "FOR EACH STATEMENT %s", table, call));
+	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_DELETE " AFTER DELETE ON %s "
+					 "REFERENCING OLD TABLE AS cdc_old "
+					 "FOR EACH STATEMENT %s", table, call));
+	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_REPLICA " AFTER INSERT OR UPDATE OR DELETE ON %s "
+					 "FOR EACH ROW %s", table, call));
+	run_ddl(psprintf("CREATE TRIGGER \"" CDC_TRIGGER_TRUNCATE "\" BEFORE TRUNCATE ON %s "
+					 "FOR EACH STATEMENT %s", table, call));
+	run_ddl(psprintf("ALTER TABLE %s ENABLE REPLICA TRIGGER " CDC_TRIGGER_REPLICA ", "
+					 "ENABLE ALWAYS TRIGGER \"" CDC_TRIGGER_TRUNCATE "\"", table));
+
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
+
+/*
+ * A name for the typed changelog function that no function has in the table's
+ * schema: the table's name and "_changelog", else the same with a number, and
+ * the table's name cut where all would be too long.
+ */
+static char *
+choose_function_name(Relation rel)
+{
+	const char *table = RelationGetRelationName(rel);
+	Oid			nspid = RelationGetNamespace(rel);
+
+	for (int i = 0;; i++)
+	{
+		char		label[32];
+		int			keep;
+		char	   *name;
+		CatCList   *list;
+		bool		taken = false;
+
+		if (i == 0)
+			strlcpy(label, "_changelog", sizeof(label));
+		else
+			snprintf(label, sizeof(label), "_changelog%d", i);
+		keep = pg_mbcliplen(table, strlen(table),
+							NAMEDATALEN - 1 - (int) strlen(label));
+		name = psprintf("%.*s%s", keep, table, label);
+
+		list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+		for (int j = 0; j < list->n_members && !taken; j++)
+		{
+			HeapTuple	tuple = &list->members[j]->tuple;
+
+			taken = ((Form_pg_proc) GETSTRUCT(tuple))->pronamespace == nspid;
+		}
+		ReleaseSysCacheList(list);
+		if (!taken)
+		{
+			if (i > 0 || keep < (int) strlen(table))
+				ereport(NOTICE,
+						(errmsg("changelog function of table \"%s\" is named \"%s\"",
+								table, name)));
+			return name;
+		}
+	}
+}
+
+/*
+ * Create the typed changelog function.
+ */
+static void
+create_function(Relation rel, int32 table_id)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
+	char	   *name = choose_function_name(rel);
+	StringInfoData sql;
+	Oid			funcid = InvalidOid;
+	ObjectAddress function;
+	ObjectAddress other;
+	CatCList   *list;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql,
+					 "CREATE FUNCTION %s(start_snapshot bigint DEFAULT NULL, "
+					 "end_snapshot bigint DEFAULT NULL, "
+					 "identifiers text[] DEFAULT NULL, "
+					 "mode text DEFAULT NULL, "
+					 "validate boolean DEFAULT true) RETURNS TABLE(",
+					 quote_qualified_identifier(schema, name));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		appendStringInfo(&sql, "%s %s, ",
+						 quote_identifier(NameStr(att->attname)),
+						 format_type_extended(att->atttypid, -1,
+											  FORMAT_TYPE_FORCE_QUALIFY));
+	}
+	appendStringInfo(&sql,
+					 CDC_COL_TYPE " text, " CDC_COL_ORDINAL " bigint, "
+					 CDC_COL_SNAPSHOT " bigint, " CDC_COL_TIMESTAMP " timestamptz) "
+					 "LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000 "
+					 "SUPPORT " CDC_SCHEMA ".changelog_support "
+					 "SET " CDC_GUC_TABLE_ID " = %d "
+					 "AS '$libdir/cdc_changelog', '" TYPED_SYMBOL "'",
+					 table_id);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	run_ddl(sql.data);
+	run_ddl(psprintf("ALTER FUNCTION %s OWNER TO %s",
+					 quote_qualified_identifier(schema, name),
+					 quote_identifier(GetUserNameFromId(rel->rd_rel->relowner,
+														false))));
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	CommandCounterIncrement();
+
+	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+	for (int i = 0; i < list->n_members; i++)
+	{
+		HeapTuple	tuple = &list->members[i]->tuple;
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+
+		if (form->pronamespace == RelationGetNamespace(rel))
+			funcid = form->oid;
+	}
+	ReleaseSysCacheList(list);
+	if (!OidIsValid(funcid))
+		elog(ERROR, "could not find the new function \"%s\"", name);
+
+	ObjectAddressSet(function, ProcedureRelationId, funcid);
+	ObjectAddressSet(other, RelationRelationId, RelationGetRelid(rel));
+	recordDependencyOn(&function, &other, DEPENDENCY_AUTO);
+	ObjectAddressSet(other, ExtensionRelationId,
+					 get_extension_oid("cdc_changelog", false));
+	recordDependencyOn(&function, &other, DEPENDENCY_AUTO_EXTENSION);
+	CommandCounterIncrement();
+}
+
+/*
+ * The number of the tracked table that a typed changelog function reads, from
+ * its catalog entry; 0 where the function is no such function.
+ */
+int32
+cdc_function_table_id(Oid funcid)
+{
+	const char *prefix = CDC_GUC_TABLE_ID "=";
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	Datum		config;
+	bool		isnull;
+	int32		result = 0;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	config = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proconfig, &isnull);
+	if (!isnull)
+	{
+		Datum	   *settings;
+		int			nsettings;
+
+		deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false,
+						  TYPALIGN_INT, &settings, NULL, &nsettings);
+		for (int i = 0; i < nsettings; i++)
+		{
+			char	   *setting = TextDatumGetCString(settings[i]);
+
+			if (strncmp(setting, prefix, strlen(prefix)) == 0)
+				result = pg_strtoint32(setting + strlen(prefix));
+		}
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Add the typed changelog function of a tracked table to a list of objects.
+ */
+static void
+find_functions(int32 table_id, ObjectAddresses *objects)
+{
+	Relation	rel = table_open(ProcedureRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_proc_prolang, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(ClanguageId));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid			funcid = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
+		Datum		symbol;
+		bool		isnull;
+
+		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+		if (!isnull &&
+			strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
+			cdc_function_table_id(funcid) == table_id)
+		{
+			ObjectAddress function;
+
+			ObjectAddressSet(function, ProcedureRelationId, funcid);
+			add_exact_object_address(&function, objects);
+		}
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * Drop what belongs to a tracked table: its log, sequence and typed function,
+ * and the triggers where the table stays.  Raises an error if something of
+ * somebody else depends on them.
+ */
+void
+cdc_drop_objects(const CdcTracked *tracked, bool triggers)
+{
+	static const char *const names[] = {
+		CDC_TRIGGER_INSERT, CDC_TRIGGER_UPDATE, CDC_TRIGGER_DELETE,
+		CDC_TRIGGER_REPLICA, CDC_TRIGGER_TRUNCATE
+	};
+	ObjectAddresses *objects = new_object_addresses();
+	ObjectAddress object;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	for (int i = 0; triggers && i < lengthof(names); i++)
+	{
+		Oid			trigger = get_trigger_oid(tracked->relid, names[i], true);
+
+		if (!OidIsValid(trigger))
+			continue;
+		ObjectAddressSet(object, TriggerRelationId, trigger);
+		add_exact_object_address(&object, objects);
+	}
+
+	ScanKeyInit(&key, Anum_cdc_log_segment_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(tracked->table_id));
+	rel = table_open(cdc_catalog_oid(CDC_LOG_SEGMENT), AccessShareLock);
+	scan = systable_beginscan(rel, cdc_catalog_oid(CDC_LOG_SEGMENT_PKEY), true,
+							  NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Oid			logrelid;
+
+		logrelid = DatumGetObjectId(heap_getattr(tuple,
+												 Anum_cdc_log_segment_log_table,
+												 RelationGetDescr(rel), &isnull));
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(logrelid)))
+			continue;
+		ObjectAddressSet(object, RelationRelationId, logrelid);
+		add_exact_object_address(&object, objects);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->seqid)))
+	{
+		ObjectAddressSet(object, RelationRelationId, tracked->seqid);
+		add_exact_object_address(&object, objects);
+	}
+	find_functions(tracked->table_id, objects);
+
+	performMultipleDeletions(objects, DROP_RESTRICT, 0);
+	free_object_addresses(objects);
+}
+
+/*
+ * Remember that a unique index has held since a snapshot.
+ */
+void
+cdc_record_unique_index(int32 table_id, Oid indexid, int64 since)
+{
+	Datum		values[Natts_cdc_unique_index];
+	bool		nulls[Natts_cdc_unique_index] = {0};
+	Relation	rel;
+
+	values[Anum_cdc_unique_index_table_id - 1] = Int32GetDatum(table_id);
+	values[Anum_cdc_unique_index_since - 1] = Int64GetDatum(since);
+	values[Anum_cdc_unique_index_index - 1] = ObjectIdGetDatum(indexid);
+	rel = table_open(cdc_catalog_oid(CDC_UNIQUE_INDEX), RowExclusiveLock);
+	CatalogTupleInsert(rel, heap_form_tuple(RelationGetDescr(rel), values,
+											nulls));
+	table_close(rel, RowExclusiveLock);
+}
+
+/*
+ * Remember the unique indexes that a table has when its tracking begins.
+ */
+static void
+record_unique_indexes(Relation rel, int32 table_id)
+{
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisunique && index->rd_index->indisvalid)
+			cdc_record_unique_index(table_id, lfirst_oid(lc), 0);
+		index_close(index, NoLock);
+	}
+	CommandCounterIncrement();
+}

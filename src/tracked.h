@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * tracked.h
+ *		Beginning and ending the tracking of a table.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/tracked.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_TRACKED_H
+#define CDC_TRACKED_H
+
+#include "catalog.h"
+
+/* Rights of the extension owner, taken for a while */
+typedef struct CdcPrivileges
+{
+	Oid			userid;
+	int			sec_context;
+	int			nestlevel;
+} CdcPrivileges;
+
+extern void cdc_raise_privileges(CdcPrivileges *saved);
+extern void cdc_restore_privileges(const CdcPrivileges *saved);
+extern bool cdc_ddl_in_progress(void);
+extern bool cdc_meta_column(const char *name);
+extern int32 cdc_function_table_id(Oid funcid);
+extern void cdc_drop_objects(const CdcTracked *tracked, bool triggers);
+extern void cdc_record_unique_index(int32 table_id, Oid indexid, int64 since);
+
+#endif							/* CDC_TRACKED_H */
