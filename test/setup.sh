@@ -76,8 +76,15 @@ cdc_installed_major()
 # for; nothing if apt has no lists.
 cdc_distribution_major()
 {
-	apt-cache depends postgresql 2> /dev/null |
+	{ apt-cache depends postgresql 2> /dev/null || true; } |
 		sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1
+}
+
+cdc_update()
+{
+	echo "Getting the package lists"
+	cdc_apt_get update > "$cdc_apt_log" 2>&1 ||
+		{ cat "$cdc_apt_log" >&2; cdc_die "apt-get update failed"; }
 }
 
 # Installs packages.  What is in the package lists may be too old to be
@@ -87,8 +94,7 @@ cdc_install()
 	echo "Installing packages: $*"
 	if ! cdc_apt_get install --no-install-recommends "$@" > "$cdc_apt_log" 2>&1
 	then
-		cdc_apt_get update > "$cdc_apt_log" 2>&1 ||
-			{ cat "$cdc_apt_log" >&2; cdc_die "apt-get update failed"; }
+		cdc_update
 		cdc_apt_get install --no-install-recommends "$@" > "$cdc_apt_log" 2>&1 ||
 			{ cat "$cdc_apt_log" >&2; cdc_die "could not install: $*"; }
 	fi
@@ -131,9 +137,7 @@ cdc_packages()
 		[ -n "$major" ] || major=$(cdc_distribution_major)
 		if [ -z "$major" ]
 		then
-			echo "Reading the package lists"
-			cdc_apt_get update > "$cdc_apt_log" 2>&1 ||
-				{ cat "$cdc_apt_log" >&2; cdc_die "apt-get update failed"; }
+			cdc_update
 			major=$(cdc_distribution_major)
 		fi
 		[ -n "$major" ] || cdc_die "apt knows no package \"postgresql\""
@@ -159,6 +163,12 @@ cdc_packages()
 	if [ ${#missing[@]} -gt 0 ]
 	then
 		cdc_install "${missing[@]}"
+	fi
+
+	# lists as the archive has them, or compressed
+	if [ -n "${cdc_needs_index:-}" ] && ! compgen -G '/var/lib/apt/lists/*_Packages*' > /dev/null
+	then
+		cdc_update
 	fi
 }
 
@@ -347,7 +357,8 @@ cdc_initdb()
 
 # Goes on only in the private copy.  Arguments: the calling script, relative to
 # the top, and its arguments.  cdc_needs lists the packages the script needs
-# besides PostgreSQL, a compiler and make.
+# besides PostgreSQL, a compiler and make; cdc_needs_index is set if it needs
+# apt's package lists.
 cdc_private()
 {
 	if [ -z "${CDC_WORK:-}" ]
