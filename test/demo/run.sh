@@ -37,7 +37,7 @@ apt-cache dumpavail | awk '
 			next
 		summary = field["Description"] != "" ? field["Description"] : field["Description-en"]
 		print field["Package"], field["Architecture"], field["Version"],
-			field["Section"], field["Priority"], field["Installed-Size"] + 0,
+			field["Section"], field["Priority"], field["Installed-Size"],
 			field["Maintainer"], summary
 	}' | sed 's/\\/\\\\/g' > "$CDC_WORK/index.tsv"
 
