@@ -198,9 +198,22 @@ SELECT t.relation,
        n.snapshots,
        t.oldest_snapshot,
        cdc.current_snapshot(t.relation) AS newest_snapshot,
-       t.tracked_at
+       t.tracked_at,
+       f.changelog_function
   FROM cdc.tracked_table t
   JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.relation
+  -- only superusers make C functions; the owner may change the setting of one
+  LEFT JOIN (SELECT p.proowner, a.setting,
+                    pg_catalog.min(p.oid)::pg_catalog.regproc AS changelog_function
+               FROM pg_catalog.pg_proc p
+               JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+              CROSS JOIN LATERAL pg_catalog.unnest(p.proconfig) a(setting)
+              WHERE l.lanname OPERATOR(pg_catalog.=) 'c'
+                AND p.prosrc OPERATOR(pg_catalog.=) 'cdc_changelog_typed'
+              GROUP BY p.proowner, a.setting) f
+         ON f.proowner OPERATOR(pg_catalog.=) c.relowner
+        AND f.setting OPERATOR(pg_catalog.=)
+            ('cdc_changelog.table_id=' OPERATOR(pg_catalog.||) t.table_id::pg_catalog.text)
  CROSS JOIN LATERAL
        (SELECT COALESCE(pg_catalog.sum(s.inserted OPERATOR(pg_catalog.+) s.deleted), 0)::pg_catalog.int8 AS log_rows,
                pg_catalog.count(*) AS snapshots

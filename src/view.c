@@ -48,6 +48,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "horizon.h"
+#include "range.h"
 
 /* The arguments of cdc.create_changelog_view, in order */
 enum
@@ -419,50 +420,67 @@ parse_timestamp(const char *name, const char *str)
 }
 
 /*
- * Find the snapshots that the bounds stand for and check the range.
+ * Find the snapshots that the bounds stand for and check the range as a read
+ * of it would.
  *
  * An end before the first commit gives an empty range, a start before it none
  * at all, that is, everything.  Once old history is gone neither can be told
  * from a time that is merely no longer known, so both are refused then.
+ *
+ * Raises what cdc_range_open() raises, and 55000 for a time that is too old.
  */
 static void
 resolve_range(const CdcTracked *tracked, const ViewBound *start,
 			  const ViewBound *end, ViewRange *range)
 {
-	Snapshot	snapshot;
-	int64		newest;
-
-	snapshot = cdc_horizon(tracked, &newest);
+	bool		has_end = end->has_id;
+	CdcRange   *checked;
 
 	range->has_start = start->has_id;
 	range->start = start->id;
-	if (start->has_time)
-	{
-		range->start = cdc_snapshot_before(tracked, start->time, newest,
-										   snapshot);
-		range->has_start = (range->start >= 0);
-		if (!range->has_start && tracked->oldest > 0)
-			report_expired(tracked, "start-timestamp");
-	}
+	range->end = end->id;
 
-	range->end = end->has_id ? end->id : newest;
-	if (end->has_time)
+	if (start->has_time || end->has_time)
 	{
-		range->end = cdc_snapshot_before(tracked, end->time, newest, snapshot);
-		if (range->end < 0)
+		int64		newest;
+		Snapshot	snapshot = cdc_horizon(tracked, &newest);
+
+		if (start->has_time)
 		{
-			if (tracked->oldest > 0)
-				report_expired(tracked, "end-timestamp");
-			range->end = 0;
-			if (!range->has_start)
+			range->start = cdc_snapshot_before(tracked, start->time, newest,
+											   snapshot);
+			range->has_start = (range->start >= 0);
+			if (!range->has_start && tracked->oldest > 0)
+				report_expired(tracked, "start-timestamp");
+		}
+		if (end->has_time)
+		{
+			has_end = true;
+			range->end = cdc_snapshot_before(tracked, end->time, newest,
+											 snapshot);
+			if (range->end < 0)
 			{
-				range->has_start = true;
-				range->start = 0;
+				if (tracked->oldest > 0)
+					report_expired(tracked, "end-timestamp");
+				range->end = 0;
+				if (!range->has_start)
+				{
+					range->has_start = true;
+					range->start = 0;
+				}
 			}
 		}
+		UnregisterSnapshot(snapshot);
 	}
 
-	UnregisterSnapshot(snapshot);
+	checked = cdc_range_open(tracked->relid, !range->has_start, range->start,
+							 !has_end, range->end);
+	range->end = checked->end;
+
+	/* The first content is computed backwards from the table as it is now */
+	if (checked->from_start)
+		cdc_range_load_tail(checked);
+	cdc_range_close(checked);
 }
 
 /*
