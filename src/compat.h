@@ -48,4 +48,35 @@
 	build_attrmap_by_name_if_req(indesc, outdesc, false)
 #endif
 
+/* 16: reading from a temporary file has a form that fails on a short read */
+#if PG_VERSION_NUM < 160000
+#define cdc_BufFileReadExact(file, ptr, size) \
+	do { \
+		if (BufFileRead(file, ptr, size) != (size)) \
+			ereport(ERROR, \
+					(errcode_for_file_access(), \
+					 errmsg("could not read from temporary file"))); \
+	} while (0)
+#else
+#define cdc_BufFileReadExact(file, ptr, size) BufFileReadExact(file, ptr, size)
+#endif
+
+/* 16: a sorted datum can be returned without a copy */
+#if PG_VERSION_NUM < 160000
+#define cdc_tuplesort_getdatum(state, datum, isnull) \
+	tuplesort_getdatum(state, true, datum, isnull, NULL)
+#else
+#define cdc_tuplesort_getdatum(state, datum, isnull) \
+	tuplesort_getdatum(state, true, false, datum, isnull, NULL)
+#endif
+
+/* 16: relfilenode is relfilenumber */
+#if PG_VERSION_NUM < 160000
+#define cdc_relation_new_storage(rel) \
+	((rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#else
+#define cdc_relation_new_storage(rel) \
+	((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#endif
+
 #endif							/* CDC_COMPAT_H */

@@ -81,7 +81,7 @@ static void check_kind(Relation rel);
 static void check_columns(Relation rel);
 static void check_transaction_snapshot(Relation rel);
 static void create_sequence(Relation rel, CdcTracked *tracked);
-static void create_triggers(Relation rel);
+static void create_triggers(const char *table);
 static void create_function(Relation rel, int32 table_id);
 static char *choose_function_name(Relation rel);
 static void record_unique_indexes(Relation rel, int32 table_id);
@@ -150,6 +150,7 @@ cdc_track(PG_FUNCTION_ARGS)
 	CdcTracked	tracked;
 	CdcSnapshotRow baseline;
 	CdcPrivileges saved;
+	char	   *name;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -194,11 +195,12 @@ cdc_track(PG_FUNCTION_ARGS)
 	cdc_snapshot_insert(tracked.table_id, &baseline);
 	record_unique_indexes(rel, tracked.table_id);
 
-	create_triggers(rel);
 	create_function(rel, tracked.table_id);
-	cdc_restore_privileges(&saved);
-
+	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+									  RelationGetRelationName(rel));
 	table_close(rel, NoLock);
+	create_triggers(name);
+	cdc_restore_privileges(&saved);
 	PG_RETURN_INT64(baseline.snapshot_id);
 }
 
@@ -421,13 +423,12 @@ run_ddl(const char *command)
 }
 
 /*
- * Create the capture triggers.
+ * Create the capture triggers on the table, which is named with its schema and
+ * quoted, and not open here: ALTER TABLE refuses tables that are in use.
  */
 static void
-create_triggers(Relation rel)
+create_triggers(const char *table)
 {
-	char	   *table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-												   RelationGetRelationName(rel));
 	const char *call = "EXECUTE FUNCTION " CDC_SCHEMA ".capture()";
 
 	if (SPI_connect() != SPI_OK_CONNECT)

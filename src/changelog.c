@@ -1,0 +1,351 @@
+/*-------------------------------------------------------------------------
+ *
+ * changelog.c
+ *		The set-returning changelog functions and their planner support.
+ *
+ * One C function serves cdc.changelog(), which takes the table as an argument
+ * and returns records, and the typed functions that cdc.track() makes, whose
+ * catalog entry tells the table.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/changelog.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+#include "cdc_changelog.h"
+#include "range.h"
+#include "reader.h"
+#include "tracked.h"
+
+/* Most snapshots that the planner looks at for an estimate */
+#define ESTIMATE_SNAPSHOTS	1000
+
+PG_FUNCTION_INFO_V1(cdc_changelog);
+PG_FUNCTION_INFO_V1(cdc_changelog_relative);
+PG_FUNCTION_INFO_V1(cdc_changelog_typed);
+PG_FUNCTION_INFO_V1(cdc_changelog_support);
+
+static Datum changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
+							bool relative);
+static Oid	typed_function_relation(Oid funcid);
+static void read_options(FunctionCallInfo fcinfo, int firstarg,
+						 CdcReadOptions *options);
+static List *names_from_array(ArrayType *array);
+static void check_result_type(const char *relname, TupleDesc expected,
+							  TupleDesc desc);
+static double estimate_rows(int32 table_id, bool start_null, int64 start,
+							bool end_null, int64 end);
+
+/*
+ * cdc.changelog(relation regclass, ...) returns setof record
+ */
+Datum
+cdc_changelog(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("table whose changelog to read must not be null")));
+	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, false);
+}
+
+/*
+ * cdc.changelog_relative(relation regclass, ...) returns setof record
+ *
+ * As cdc.changelog, but ordinals count from the first snapshot of the range.
+ */
+Datum
+cdc_changelog_relative(PG_FUNCTION_ARGS)
+{
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("table whose changelog to read must not be null")));
+	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, true);
+}
+
+/*
+ * <table>_changelog(...) returns table(...)
+ */
+Datum
+cdc_changelog_typed(PG_FUNCTION_ARGS)
+{
+	return changelog_rows(fcinfo, typed_function_relation(fcinfo->flinfo->fn_oid),
+						  0, false);
+}
+
+/*
+ * The table that a typed changelog function reads.
+ */
+static Oid
+typed_function_relation(Oid funcid)
+{
+	CdcTracked	tracked;
+	int32		table_id = cdc_function_table_id(funcid);
+
+	if (table_id == 0 || !cdc_tracked_lookup_id(table_id, &tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("function \"%s\" does not belong to a tracked table",
+						get_func_name(funcid)),
+				 errhint("Drop it, and call cdc.track for the table.")));
+	return tracked.relid;
+}
+
+/*
+ * The common part: check the arguments, read the range, return the rows.
+ * "firstarg" is the number of the argument start_snapshot.
+ */
+static Datum
+changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg, bool relative)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	CdcReadOptions options;
+	CdcRange   *range;
+	Relation	source;
+	TupleDesc	desc;
+	Tuplestorestate *store;
+	MemoryContext oldcontext;
+	bool		random_access;
+
+	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("set-valued function called in context that cannot accept a set")));
+	if (!(rsinfo->allowedModes & SFRM_Materialize))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("materialize mode required, but it is not allowed in this context")));
+
+	options.relative = relative;
+	read_options(fcinfo, firstarg, &options);
+	range = cdc_range_open(relid,
+						   PG_ARGISNULL(firstarg),
+						   PG_ARGISNULL(firstarg) ? 0 : PG_GETARG_INT64(firstarg),
+						   PG_ARGISNULL(firstarg + 1),
+						   PG_ARGISNULL(firstarg + 1) ? 0 : PG_GETARG_INT64(firstarg + 1));
+	source = table_open(relid, AccessShareLock);
+
+	oldcontext = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
+	desc = cdc_changelog_desc(source);
+	check_result_type(range->relname, rsinfo->expectedDesc, desc);
+	random_access = (rsinfo->allowedModes & SFRM_Materialize_Random) != 0;
+	store = tuplestore_begin_heap(random_access, false, work_mem);
+	MemoryContextSwitchTo(oldcontext);
+
+	rsinfo->returnMode = SFRM_Materialize;
+	rsinfo->setResult = store;
+	rsinfo->setDesc = desc;
+
+	cdc_read_changelog(range, source, &options, store, desc);
+
+	table_close(source, NoLock);
+	cdc_range_close(range);
+	return (Datum) 0;
+}
+
+/*
+ * Read and check the arguments identifiers, mode and validate.
+ */
+static void
+read_options(FunctionCallInfo fcinfo, int firstarg, CdcReadOptions *options)
+{
+	int			arg = firstarg + 2;
+
+	options->identifiers = NIL;
+	if (!PG_ARGISNULL(arg))
+	{
+		options->identifiers = names_from_array(PG_GETARG_ARRAYTYPE_P(arg));
+		if (options->identifiers == NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("list of identifier columns must not be empty"),
+					 errhint("Pass NULL for a changelog without identifiers.")));
+	}
+
+	if (PG_ARGISNULL(arg + 1))
+		options->mode = options->identifiers ? CDC_MODE_LATEST : CDC_MODE_NET;
+	else
+	{
+		char	   *mode = text_to_cstring(PG_GETARG_TEXT_PP(arg + 1));
+
+		if (!cdc_parse_mode(mode, &options->mode))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unrecognized changelog mode \"%s\"", mode),
+					 errhint("The modes are \"net\", \"all\", \"latest\" and \"latest_pair\".")));
+	}
+	if (options->identifiers == NIL && options->mode != CDC_MODE_NET &&
+		options->mode != CDC_MODE_ALL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changelog mode \"%s\" needs identifier columns",
+						text_to_cstring(PG_GETARG_TEXT_PP(arg + 1))),
+				 errhint("Pass identifiers, or use mode \"net\" or \"all\".")));
+
+	options->validate = PG_ARGISNULL(arg + 2) ? true : PG_GETARG_BOOL(arg + 2);
+}
+
+/*
+ * The names in a text array, as a list of char *.
+ */
+static List *
+names_from_array(ArrayType *array)
+{
+	List	   *result = NIL;
+	Datum	   *elems;
+	bool	   *nulls;
+	int			nelems;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT,
+					  &elems, &nulls, &nelems);
+	for (int i = 0; i < nelems; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("name of an identifier column must not be null")));
+		result = lappend(result, TextDatumGetCString(elems[i]));
+	}
+	return result;
+}
+
+/*
+ * Raise datatype_mismatch if the caller expects other columns than there are.
+ */
+static void
+check_result_type(const char *relname, TupleDesc expected, TupleDesc desc)
+{
+	if (expected == NULL)
+		return;
+
+	if (expected->natts != desc->natts)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("changelog of table \"%s\" has %d columns, but %d are expected",
+						relname, desc->natts, expected->natts),
+				 errhint("The columns are those of the table, followed by %s text, %s bigint, %s bigint and %s timestamptz.",
+						 CDC_COL_TYPE, CDC_COL_ORDINAL, CDC_COL_SNAPSHOT,
+						 CDC_COL_TIMESTAMP)));
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute want = TupleDescAttr(expected, i);
+		Form_pg_attribute have = TupleDescAttr(desc, i);
+
+		if (want->atttypid != have->atttypid)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column %d of the changelog of table \"%s\" is \"%s\" of type %s",
+							i + 1, relname, NameStr(have->attname),
+							format_type_be(have->atttypid)),
+					 errdetail("Type %s is expected.",
+							   format_type_be(want->atttypid))));
+	}
+}
+
+/*
+ * Planner support: the number of rows, from what the snapshots recorded.
+ */
+Datum
+cdc_changelog_support(PG_FUNCTION_ARGS)
+{
+	Node	   *rawreq = (Node *) PG_GETARG_POINTER(0);
+	SupportRequestRows *req;
+	FuncExpr   *call;
+	List	   *args;
+	int32		table_id;
+	Const	   *start;
+	Const	   *end;
+
+	if (!IsA(rawreq, SupportRequestRows))
+		PG_RETURN_POINTER(NULL);
+	req = (SupportRequestRows *) rawreq;
+	if (!is_funcclause(req->node))
+		PG_RETURN_POINTER(NULL);
+	call = (FuncExpr *) req->node;
+	args = call->args;
+
+	table_id = cdc_function_table_id(call->funcid);
+	if (table_id == 0)
+	{
+		Const	   *relation = list_length(args) == 6 ? linitial(args) : NULL;
+		CdcTracked	tracked;
+
+		if (relation == NULL || !IsA(relation, Const) || relation->constisnull ||
+			!cdc_tracked_lookup(DatumGetObjectId(relation->constvalue), &tracked))
+			PG_RETURN_POINTER(NULL);
+		table_id = tracked.table_id;
+		args = list_copy_tail(args, 1);
+	}
+
+	if (list_length(args) != 5)
+		PG_RETURN_POINTER(NULL);
+	start = linitial(args);
+	end = lsecond(args);
+	if (!IsA(start, Const) || !IsA(end, Const))
+		PG_RETURN_POINTER(NULL);
+	req->rows = estimate_rows(table_id, start->constisnull,
+							  start->constisnull ? 0 : DatumGetInt64(start->constvalue),
+							  end->constisnull,
+							  end->constisnull ? 0 : DatumGetInt64(end->constvalue));
+	PG_RETURN_POINTER(req);
+}
+
+/*
+ * About how many rows a range has.  A long range is judged by its beginning.
+ */
+static double
+estimate_rows(int32 table_id, bool start_null, int64 start, bool end_null,
+			  int64 end)
+{
+	CdcSnapshotRow *rows;
+	CdcTracked	tracked;
+	Snapshot	snapshot;
+	double		result = 0;
+	int64		limit = end_null ? PG_INT64_MAX : end;
+	int			n;
+
+	if (!cdc_tracked_lookup_id(table_id, &tracked))
+		return 1;
+	if (start_null)
+		start = -1;
+	if (start < limit && limit - start > ESTIMATE_SNAPSHOTS)
+		limit = start + ESTIMATE_SNAPSHOTS;
+
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	n = cdc_snapshot_fetch(table_id, start, limit, snapshot, &rows);
+	UnregisterSnapshot(snapshot);
+	for (int i = 0; i < n; i++)
+		result += rows[i].inserted + rows[i].deleted;
+	if (!end_null && limit < end)
+		result *= (double) (end - start) / ESTIMATE_SNAPSHOTS;
+	if (start_null)
+	{
+		Relation	rel = table_open(tracked.relid, AccessShareLock);
+
+		result += Max(rel->rd_rel->reltuples, 0);
+		table_close(rel, AccessShareLock);
+	}
+	return Max(result, 1);
+}

@@ -1,0 +1,345 @@
+/*-------------------------------------------------------------------------
+ *
+ * range.c
+ *		A range of snapshots that is to be read: bounds, gaps, and what is
+ *		known about the uniqueness of keys in it.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/range.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "cdc_changelog.h"
+#include "horizon.h"
+#include "range.h"
+
+static void check_inheritance(CdcRange *range);
+static void check_bound(CdcRange *range, const char *name, int64 value,
+						int64 newest);
+static void check_retained(CdcRange *range, int64 value);
+static void check_gaps(CdcRange *range, int first, int last);
+static void start_from_oldest(CdcRange *range);
+static bool index_proves(CdcRange *range, Relation source, Oid indexid,
+						 const CdcRowCompare *cmp, List **nullable);
+
+/*
+ * Resolve and check the bounds of a range, and load its snapshots.
+ *
+ * The caller must be allowed to read the table, or insufficient_privilege is
+ * raised.  Raises object_not_in_prerequisite_state for a table that is not
+ * tracked, for history that is not there any more and for gaps, and
+ * invalid_parameter_value for all other bad bounds.
+ *
+ * The result is allocated in the current memory context and holds a
+ * registered snapshot, which cdc_range_close() gives back.
+ */
+CdcRange *
+cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
+			   int64 end)
+{
+	CdcRange   *range = palloc0(sizeof(CdcRange));
+	int64		newest;
+
+	cdc_tracked_require(relid, &range->tracked);
+	cdc_check_readable(relid);
+	range->relname = get_rel_name(relid);
+	check_inheritance(range);
+
+	if (!start_null && !end_null && start > end)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("start snapshot %lld of table \"%s\" is after end snapshot %lld",
+						(long long) start, range->relname, (long long) end)));
+
+	range->snapshot = cdc_horizon_upto(&range->tracked,
+									   end_null ? PG_INT64_MAX : end, &newest);
+
+	if (!start_null)
+		check_bound(range, "start", start, newest);
+	if (!end_null)
+		check_bound(range, "end", end, newest);
+
+	/*
+	 * The horizon can go back a little when a transaction that is not finished
+	 * comes up; what was complete for an earlier reader stays so.
+	 */
+	if (end_null)
+		end = start_null ? newest : Max(newest, start);
+	range->start = start;
+	range->end = end;
+	range->from_start = start_null;
+	if (!start_null)
+		check_retained(range, start);
+	check_retained(range, end);
+
+	if (start_null)
+		start_from_oldest(range);
+	else
+	{
+		range->nsnaps = cdc_snapshot_fetch(range->tracked.table_id, start, end,
+										   range->snapshot, &range->snaps);
+		range->nrange = range->nsnaps;
+		check_gaps(range, 0, range->nrange);
+	}
+	return range;
+}
+
+/*
+ * Give back what cdc_range_open() holds.
+ */
+void
+cdc_range_close(CdcRange *range)
+{
+	UnregisterSnapshot(range->snapshot);
+	range->snapshot = NULL;
+}
+
+/*
+ * Rows of inheritance children are not in the log, but in what the user sees
+ * of the table; and statements on a parent do not fire the triggers.
+ */
+static void
+check_inheritance(CdcRange *range)
+{
+	Oid			relid = range->tracked.relid;
+	const char *detail = NULL;
+
+	if (get_rel_relkind(relid) != RELKIND_RELATION)
+		return;
+	if (has_subclass(relid) && find_inheritance_children(relid, NoLock) != NIL)
+		detail = "It has inheritance children, whose rows are not in its log.";
+	else if (!get_rel_relispartition(relid) && has_superclass(relid))
+		detail = "It inherits from another table, through which it can be changed unnoticed.";
+	if (detail)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("changelog of table \"%s\" cannot be read",
+						range->relname),
+				 errdetail_internal("%s", detail),
+				 errhint("End the inheritance with ALTER TABLE ... NO INHERIT, then call cdc.untrack and cdc.track.")));
+}
+
+/*
+ * Raise an error if a bound is not a snapshot number that exists, or existed.
+ */
+static void
+check_bound(CdcRange *range, const char *name, int64 value, int64 newest)
+{
+	if (value >= 0 && value <= newest)
+		return;
+
+	/* beyond the horizon, but complete for an earlier reader */
+	if (value > newest)
+	{
+		CdcSnapshotRow *rows;
+
+		if (cdc_snapshot_fetch(range->tracked.table_id, value - 1, value,
+							   range->snapshot, &rows) > 0)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("%s snapshot %lld of table \"%s\" does not exist",
+					name, (long long) value, range->relname),
+			 errdetail("The oldest readable snapshot is %lld, the newest is %lld.",
+					   (long long) range->tracked.oldest, (long long) newest)));
+}
+
+/*
+ * Raise an error if a snapshot is older than the retained history.
+ */
+static void
+check_retained(CdcRange *range, int64 value)
+{
+	if (value < range->tracked.oldest)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("snapshot %lld of table \"%s\" is not retained any more",
+						(long long) value, range->relname),
+				 errdetail("The oldest readable snapshot is %lld.",
+						   (long long) range->tracked.oldest),
+				 errhint("Rebuild the target from the full table.")));
+}
+
+/*
+ * Raise an error if there is a gap among the snapshots at positions first to
+ * last - 1.
+ */
+static void
+check_gaps(CdcRange *range, int first, int last)
+{
+	for (int i = first; i < last; i++)
+	{
+		CdcSnapshotRow *row = &range->snaps[i];
+
+		if (row->kind == CDC_KIND_GAP)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("changelog of table \"%s\" has a gap at snapshot %lld",
+							range->relname, (long long) row->snapshot_id),
+					 errdetail("Reason: %s.", row->reason ? row->reason : "unknown"),
+					 errhint("Rebuild the target from the full table and continue after snapshot %lld.",
+							 (long long) row->snapshot_id)));
+	}
+}
+
+/*
+ * Start a range at the oldest content that can be told: that of the oldest
+ * readable snapshot, or of the newest gap.
+ */
+static void
+start_from_oldest(CdcRange *range)
+{
+	CdcSnapshotRow *rows;
+	int			n;
+	int			first = 0;
+
+	n = cdc_snapshot_fetch(range->tracked.table_id, range->tracked.oldest - 1,
+						   range->end, range->snapshot, &rows);
+	if (n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("table \"%s\" has no snapshot %lld",
+						range->relname, (long long) range->tracked.oldest)));
+	for (int i = 0; i < n; i++)
+		if (rows[i].kind == CDC_KIND_GAP)
+			first = i;
+
+	range->start = rows[first].snapshot_id;
+	range->start_time = rows[first].committed_at;
+	range->snaps = rows + first + 1;
+	range->nrange = range->nsnaps = n - first - 1;
+}
+
+/*
+ * Load the snapshots after the range's end as well, which tell the content at
+ * its start.  Raises an error if there is a gap among them.
+ */
+void
+cdc_range_load_tail(CdcRange *range)
+{
+	CdcSnapshotRow *tail;
+	CdcSnapshotRow *all;
+	int			n;
+
+	if (range->tail_loaded)
+		return;
+	n = cdc_snapshot_fetch(range->tracked.table_id, range->end, PG_INT64_MAX,
+						   range->snapshot, &tail);
+	all = MemoryContextAllocHuge(CurrentMemoryContext,
+								 sizeof(CdcSnapshotRow) * (range->nrange + n + 1));
+	if (range->nrange > 0)
+		memcpy(all, range->snaps, sizeof(CdcSnapshotRow) * range->nrange);
+	memcpy(all + range->nrange, tail, sizeof(CdcSnapshotRow) * n);
+	pfree(tail);
+	range->snaps = all;
+	range->nsnaps = range->nrange + n;
+	range->tail_loaded = true;
+	check_gaps(range, range->nrange, range->nsnaps);
+}
+
+/*
+ * Does a unique index that held all through the range, and before, prove that
+ * no key occurs twice?
+ *
+ * If so, *nullable is set to the attribute numbers of the index columns: keys
+ * with a NULL in one of them are not proven, unless the list is NIL.
+ */
+bool
+cdc_range_keys_proven(CdcRange *range, Relation source,
+					  const CdcRowCompare *cmp, List **nullable)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		proven = false;
+	List	   *indexes = RelationGetIndexList(source);
+
+	*nullable = NIL;
+	ScanKeyInit(&key, Anum_cdc_unique_index_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(range->tracked.table_id));
+	rel = table_open(cdc_catalog_oid(CDC_UNIQUE_INDEX), AccessShareLock);
+	scan = systable_beginscan(rel, cdc_catalog_oid(CDC_UNIQUE_INDEX_PKEY), true,
+							  NULL, 1, &key);
+	while (!proven && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[Natts_cdc_unique_index];
+		bool		nulls[Natts_cdc_unique_index];
+		Oid			indexid;
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+		indexid = DatumGetObjectId(values[Anum_cdc_unique_index_index - 1]);
+		if (DatumGetInt64(values[Anum_cdc_unique_index_since - 1]) <= range->start &&
+			list_member_oid(indexes, indexid))
+			proven = index_proves(range, source, indexid, cmp, nullable);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return proven;
+}
+
+/*
+ * Does this index allow each key only once?
+ */
+static bool
+index_proves(CdcRange *range, Relation source, Oid indexid,
+			 const CdcRowCompare *cmp, List **nullable)
+{
+	Relation	index = index_open(indexid, AccessShareLock);
+	Form_pg_index form = index->rd_index;
+	bool		result;
+	List	   *columns = NIL;
+
+	result = form->indisunique && form->indisvalid &&
+		RelationGetIndexPredicate(index) == NIL &&
+		RelationGetIndexExpressions(index) == NIL;
+
+	for (int i = 0; result && i < form->indnkeyatts; i++)
+	{
+		AttrNumber	attno = form->indkey.values[i];
+		const CdcKeyColumn *column = NULL;
+		TypeCacheEntry *type;
+
+		for (int j = 0; j < cmp->nkeys; j++)
+			if (cmp->keys[j].attno == attno)
+				column = &cmp->keys[j];
+		if (column == NULL)
+		{
+			result = false;
+			break;
+		}
+
+		/* the index must mean the same by "equal" as we do */
+		type = lookup_type_cache(getBaseType(TupleDescAttr(RelationGetDescr(source),
+														   attno - 1)->atttypid),
+								 TYPECACHE_EQ_OPR);
+		if (get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+								index->rd_opcintype[i],
+								BTEqualStrategyNumber) != type->eq_opr ||
+			index->rd_indcollation[i] != column->collation)
+			result = false;
+		columns = lappend_int(columns, attno);
+	}
+
+	if (result)
+		*nullable = form->indnullsnotdistinct ? NIL : columns;
+	index_close(index, NoLock);
+	return result;
+}

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * range.h
+ *		A range of snapshots that is to be read.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/range.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_RANGE_H
+#define CDC_RANGE_H
+
+#include "commit.h"
+#include "rowcmp.h"
+
+typedef struct CdcRange
+{
+	CdcTracked	tracked;
+	const char *relname;		/* of the tracked table */
+	Snapshot	snapshot;		/* registered; sees all of the range */
+	bool		from_start;		/* the first content belongs to the result */
+	int64		start;			/* excluded; the first content's snapshot */
+	int64		end;			/* included */
+	TimestampTz start_time;		/* when "start" was committed */
+	int			nrange;			/* snapshots in the range ... */
+	int			nsnaps;			/* ... and with those after it, if loaded */
+	CdcSnapshotRow *snaps;		/* ascending */
+	bool		tail_loaded;
+} CdcRange;
+
+extern CdcRange *cdc_range_open(Oid relid, bool start_null, int64 start,
+								bool end_null, int64 end);
+extern void cdc_range_load_tail(CdcRange *range);
+extern void cdc_range_close(CdcRange *range);
+extern bool cdc_range_keys_proven(CdcRange *range, Relation source,
+								  const CdcRowCompare *cmp, List **nullable);
+
+#endif							/* CDC_RANGE_H */
