@@ -613,14 +613,23 @@ cdc_function_table_id(Oid funcid)
 
 /*
  * Add the typed changelog function of a tracked table to a list of objects.
+ * A function of another owner that claims to belong to the table is not ours.
  */
 static void
-find_functions(int32 table_id, ObjectAddresses *objects)
+find_functions(const CdcTracked *tracked, ObjectAddresses *objects)
 {
+	Oid			owner = InvalidOid;
 	Relation	rel = table_open(ProcedureRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(tracked->relid));
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
 
 	ScanKeyInit(&key, Anum_pg_proc_prolang, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(ClanguageId));
@@ -634,7 +643,9 @@ find_functions(int32 table_id, ObjectAddresses *objects)
 		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
 		if (!isnull &&
 			strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
-			cdc_function_table_id(funcid) == table_id)
+			(!OidIsValid(owner) ||
+			 ((Form_pg_proc) GETSTRUCT(tuple))->proowner == owner) &&
+			cdc_function_table_id(funcid) == tracked->table_id)
 		{
 			ObjectAddress function;
 
@@ -701,7 +712,7 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers)
 		ObjectAddressSet(object, RelationRelationId, tracked->seqid);
 		add_exact_object_address(&object, objects);
 	}
-	find_functions(tracked->table_id, objects);
+	find_functions(tracked, objects);
 
 	performMultipleDeletions(objects, DROP_RESTRICT, 0);
 	free_object_addresses(objects);
