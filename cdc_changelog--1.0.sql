@@ -243,3 +243,29 @@ COMMENT ON PROCEDURE cdc.create_changelog_view(regclass, text, jsonb, boolean, t
 --
 -- Applying
 --
+-- are two values of one type different in any byte? for statements of
+-- apply_changelog; the type's own operators say too often that they are equal
+CREATE FUNCTION cdc.image_differs("any", "any") RETURNS boolean
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'cdc_image_differs';
+COMMENT ON FUNCTION cdc.image_differs("any", "any") IS
+'do two values of one type differ in any byte?';
+
+CREATE FUNCTION cdc.apply_changelog(target regclass,
+                              changelog text,
+                              keys text[],
+                              filter text DEFAULT NULL,
+                              sequence_by text DEFAULT NULL,
+                              soft_delete text DEFAULT NULL,
+                              ignore_null_updates boolean DEFAULT false,
+                              deduplicate boolean DEFAULT false,
+                              OUT inserted bigint,
+                              OUT updated bigint,
+                              OUT deleted bigint,
+                              OUT unchanged bigint,
+                              OUT missing bigint,
+                              OUT stale bigint)
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_apply_changelog';
+COMMENT ON FUNCTION cdc.apply_changelog(regclass, text, text[], text, text, text, boolean, boolean) IS
+'makes the rows of a table follow a changelog, a table or view or SELECT, matching them by key columns; returns what became of the changes';

@@ -1,0 +1,682 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.c
+ *		Applying a changelog to a table: entry points, options, the target.
+ *
+ * cdc_apply makes a table, the target, follow a changelog.  Everything it
+ * does to the target is plain SQL run with the rights of the caller, so that
+ * privileges, row-level security, triggers, constraints, partitions and
+ * foreign tables work as they do for any DML.
+ *
+ * The changelog is read once, completely, and everything that can be said
+ * about it is said before the first row of the target changes: unknown
+ * columns, types that do not fit, unknown change types, several actions for
+ * one key.  So a target that is itself the source of the changelog is no
+ * special case.
+ *
+ * Two applications to one target exclude each other until their transactions
+ * end, because rows that both of them insert would be there twice if no
+ * unique index objects.  A lock of the advisory kind does that; it is in
+ * nobody's way but that of other applications.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/apply.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+#include "apply_internal.h"
+#include "cdc_changelog.h"
+
+/* Fourth field of our advisory locks; those of SQL functions have 1 or 2 */
+#define APPLY_LOCK_FIELD		3
+
+/* The arguments of cdc.apply_changelog, in order */
+enum
+{
+	ARG_TARGET,
+	ARG_CHANGELOG,
+	ARG_KEYS,
+	ARG_FILTER,
+	ARG_SEQUENCE_BY,
+	ARG_SOFT_DELETE,
+	ARG_IGNORE_NULL_UPDATES,
+	ARG_DEDUPLICATE
+};
+
+static List *get_keys(ArrayType *array);
+static void check_privileges(Oid relid);
+static void lock_target(Oid relid);
+static void describe_target(ApplyState *state);
+static void check_target_kind(Relation rel);
+static void describe_columns(ApplyState *state, Relation rel);
+static void resolve_keys(ApplyState *state);
+static void resolve_sequence(ApplyState *state);
+static void resolve_soft_delete(ApplyState *state);
+static ApplyColumn *target_column(ApplyState *state, const char *name,
+								  const char *what);
+static void init_key(ApplyKey *key, ApplyColumn *column);
+static bool is_equal_image(const TypeCacheEntry *type, Oid collation);
+static void find_unique_index(ApplyState *state, Relation rel);
+static bool index_covers_keys(ApplyState *state, Relation index,
+							  uint64 *columns);
+static bool same_equality(ApplyKey *key, Relation index, int i);
+
+PG_FUNCTION_INFO_V1(cdc_apply_changelog);
+
+/*
+ * cdc.apply_changelog(target, changelog, keys, filter, sequence_by,
+ *					   soft_delete, ignore_null_updates, deduplicate)
+ */
+Datum
+cdc_apply_changelog(PG_FUNCTION_ARGS)
+{
+	CdcApplyOptions options = {0};
+	CdcApplyResult result;
+	TupleDesc	desc;
+	Datum		values[6];
+	bool		isnull[6] = {0};
+
+	if (PG_ARGISNULL(ARG_TARGET))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("target must not be null")));
+	if (PG_ARGISNULL(ARG_CHANGELOG))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changelog must not be null")));
+	if (PG_ARGISNULL(ARG_KEYS))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("keys must not be null")));
+
+	options.target = PG_GETARG_OID(ARG_TARGET);
+	options.changelog = text_to_cstring(PG_GETARG_TEXT_PP(ARG_CHANGELOG));
+	options.keys = get_keys(PG_GETARG_ARRAYTYPE_P(ARG_KEYS));
+	if (!PG_ARGISNULL(ARG_FILTER))
+		options.filter = text_to_cstring(PG_GETARG_TEXT_PP(ARG_FILTER));
+	if (!PG_ARGISNULL(ARG_SEQUENCE_BY))
+		options.sequence_by = text_to_cstring(PG_GETARG_TEXT_PP(ARG_SEQUENCE_BY));
+	if (!PG_ARGISNULL(ARG_SOFT_DELETE))
+		options.soft_delete = text_to_cstring(PG_GETARG_TEXT_PP(ARG_SOFT_DELETE));
+	options.ignore_null_updates = !PG_ARGISNULL(ARG_IGNORE_NULL_UPDATES) &&
+		PG_GETARG_BOOL(ARG_IGNORE_NULL_UPDATES);
+	options.deduplicate = !PG_ARGISNULL(ARG_DEDUPLICATE) &&
+		PG_GETARG_BOOL(ARG_DEDUPLICATE);
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	desc = BlessTupleDesc(desc);
+
+	cdc_apply(&options, &result);
+
+	values[0] = Int64GetDatum(result.inserted);
+	values[1] = Int64GetDatum(result.updated);
+	values[2] = Int64GetDatum(result.deleted);
+	values[3] = Int64GetDatum(result.unchanged);
+	values[4] = Int64GetDatum(result.missing);
+	values[5] = Int64GetDatum(result.stale);
+
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, isnull)));
+}
+
+/*
+ * Applies a changelog; "result" is filled in.  On an error the target is as
+ * it was once the caller's (sub)transaction has been rolled back.
+ */
+void
+cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "cdc apply",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext oldcontext = MemoryContextSwitchTo(context);
+	ApplyState *state = palloc0(sizeof(ApplyState));
+	Snapshot	snapshot;
+	ListCell   *lc;
+
+	memset(result, 0, sizeof(CdcApplyResult));
+	state->options = options;
+	state->result = result;
+	state->context = context;
+	state->relid = options->target;
+	state->losers.context = context;
+	state->updated.context = context;
+	state->marked.context = context;
+
+	check_privileges(options->target);
+	lock_target(options->target);
+	describe_target(state);
+
+	/*
+	 * Stored rows may point to values that were toasted in the tables of the
+	 * changelog.  As long as this snapshot is around, VACUUM keeps those.
+	 */
+	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	apply_read(state);
+	apply_write(state);
+
+	foreach(lc, state->groups)
+	{
+		ApplyGroup *group = lfirst(lc);
+
+		for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
+			if (group->rows[kind] != NULL)
+				tuplestore_end(group->rows[kind]);
+	}
+	SPI_finish();
+	UnregisterSnapshot(snapshot);
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+}
+
+/*
+ * The keys argument as a list of strings, each name once.
+ */
+static List *
+get_keys(ArrayType *array)
+{
+	List	   *keys = NIL;
+	Datum	   *elems;
+	bool	   *nulls;
+	int			nelems;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT,
+					  &elems, &nulls, &nelems);
+	for (int i = 0; i < nelems; i++)
+	{
+		char	   *name;
+		ListCell   *lc;
+
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("keys must not contain null")));
+		name = TextDatumGetCString(elems[i]);
+		foreach(lc, keys)
+			if (strcmp(lfirst(lc), name) == 0)
+			break;
+		if (lc == NULL)
+			keys = lappend(keys, name);
+	}
+	return keys;
+}
+
+/*
+ * Raises an error if the caller may not change anything in the relation.
+ * What exactly is needed shows when the statements run; this keeps others
+ * from locking it.
+ */
+static void
+check_privileges(Oid relid)
+{
+	const AclMode modes[] = {ACL_INSERT, ACL_UPDATE};
+	AclResult	result = pg_class_aclmask(relid, GetUserId(),
+										  ACL_INSERT | ACL_UPDATE | ACL_DELETE,
+										  ACLMASK_ANY) != 0 ?
+		ACLCHECK_OK : ACLCHECK_NO_PRIV;
+
+	for (int i = 0; i < lengthof(modes) && result != ACLCHECK_OK; i++)
+		result = pg_attribute_aclcheck_all(relid, GetUserId(), modes[i],
+										   ACLMASK_ANY);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+}
+
+/*
+ * Waits until no other transaction is applying to the relation, and keeps
+ * others out until the end of this one.
+ */
+static void
+lock_target(Oid relid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, RelationRelationId, relid,
+						 APPLY_LOCK_FIELD);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/*
+ * Fills in all that the state says about the target.  Raises an error if the
+ * options do not fit it.
+ */
+static void
+describe_target(ApplyState *state)
+{
+	Relation	rel = table_open(state->relid, RowExclusiveLock);
+
+	check_target_kind(rel);
+	state->relkind = rel->rd_rel->relkind;
+	state->target = pstrdup(RelationGetRelationName(rel));
+	state->target_sql =
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+								   RelationGetRelationName(rel));
+
+	describe_columns(state, rel);
+	resolve_keys(state);
+	resolve_sequence(state);
+	resolve_soft_delete(state);
+	find_unique_index(state, rel);
+
+	/* a partition, foreign server or view may have its own ideas */
+	state->refuses_deletes = state->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relhassubclass || rel->rd_rel->relrowsecurity ||
+		rel->rd_rel->relhasrules ||
+		(rel->trigdesc != NULL && rel->trigdesc->trig_delete_before_row);
+
+	table_close(rel, NoLock);
+}
+
+/*
+ * Raises an error if rows of the relation cannot be changed at all.
+ */
+static void
+check_target_kind(Relation rel)
+{
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+		case RELKIND_PARTITIONED_TABLE:
+		case RELKIND_FOREIGN_TABLE:
+		case RELKIND_VIEW:
+			break;
+		case RELKIND_MATVIEW:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot change materialized view \"%s\"",
+							RelationGetRelationName(rel))));
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot apply a changelog to relation \"%s\"",
+							RelationGetRelationName(rel)),
+					 errdetail_relkind_not_supported(rel->rd_rel->relkind)));
+	}
+}
+
+static void
+describe_columns(ApplyState *state, Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	state->columns = palloc0(sizeof(ApplyColumn) * Max(desc->natts, 1));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		ApplyColumn *column;
+
+		if (att->attisdropped)
+			continue;
+		column = &state->columns[state->ncolumns++];
+		column->name = pstrdup(NameStr(att->attname));
+		column->quoted = quote_identifier(column->name);
+		column->attnum = att->attnum;
+		column->declared_type = att->atttypid;
+		column->typmod = att->atttypmod;
+		column->type = getBaseTypeAndTypmod(att->atttypid, &column->typmod);
+		column->collation = att->attcollation;
+		column->not_null = att->attnotnull;
+		column->generated = att->attgenerated != '\0';
+		column->identity = att->attidentity;
+	}
+}
+
+/*
+ * The column of that name, or NULL.
+ */
+ApplyColumn *
+apply_find_column(ApplyState *state, const char *name)
+{
+	for (int i = 0; i < state->ncolumns; i++)
+		if (strcmp(state->columns[i].name, name) == 0)
+			return &state->columns[i];
+	return NULL;
+}
+
+/*
+ * The column that an option names; "what" is the option's role for messages.
+ */
+static ApplyColumn *
+target_column(ApplyState *state, const char *name, const char *what)
+{
+	ApplyColumn *column;
+
+	if (strcmp(name, CDC_COL_TYPE) == 0 ||
+		strcmp(name, CDC_COL_ORDINAL) == 0 ||
+		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
+		strcmp(name, CDC_COL_TIMESTAMP) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("metadata column \"%s\" cannot be a %s column",
+						name, what),
+				 errdetail("Metadata columns of a changelog are not written to the target.")));
+	column = apply_find_column(state, name);
+	if (column == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s column \"%s\" does not exist in target \"%s\"",
+						what, name, state->target)));
+	return column;
+}
+
+static void
+resolve_keys(ApplyState *state)
+{
+	ListCell   *lc;
+
+	if (state->options->keys == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("keys must name at least one column")));
+	if (list_length(state->options->keys) > APPLY_MAX_KEYS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("keys must not name more than %d columns",
+						APPLY_MAX_KEYS)));
+
+	state->keys = palloc0(sizeof(ApplyKey) * list_length(state->options->keys));
+	foreach(lc, state->options->keys)
+	{
+		ApplyColumn *column = target_column(state, lfirst(lc), "key");
+
+		column->is_key = true;
+		init_key(&state->keys[state->nkeys++], column);
+	}
+}
+
+static void
+resolve_sequence(ApplyState *state)
+{
+	TypeCacheEntry *type;
+
+	if (state->options->sequence_by == NULL)
+		return;
+	state->sequence = target_column(state, state->options->sequence_by,
+									"sequence");
+	if (state->sequence->is_key || state->sequence->generated)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("sequence column \"%s\" cannot be a %s column",
+						state->sequence->name,
+						state->sequence->is_key ? "key" : "generated")));
+	type = lookup_type_cache(state->sequence->type,
+							 TYPECACHE_CMP_PROC_FINFO | TYPECACHE_GT_OPR);
+	if (!OidIsValid(type->cmp_proc) || !OidIsValid(type->gt_opr))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an ordering operator for type %s",
+						format_type_be(state->sequence->type))));
+	fmgr_info_copy(&state->sequence_cmp, &type->cmp_proc_finfo,
+				   CurrentMemoryContext);
+	state->sequence_gt = type->gt_opr;
+}
+
+static void
+resolve_soft_delete(ApplyState *state)
+{
+	ApplyColumn *column;
+
+	if (state->options->soft_delete == NULL)
+		return;
+	column = target_column(state, state->options->soft_delete, "soft-delete");
+	if (column->is_key || column->generated || column == state->sequence)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("soft-delete column \"%s\" cannot be a %s column",
+						column->name,
+						column->is_key ? "key" :
+						column->generated ? "generated" : "sequence")));
+	if (column->type != BOOLOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("soft-delete column \"%s\" must be of type boolean, not %s",
+						column->name, format_type_be(column->type))));
+	state->soft_delete = column;
+}
+
+/*
+ * Looks up how to compare values of a key column: with the default equality
+ * of its type and the column's collation.
+ */
+static void
+init_key(ApplyKey *key, ApplyColumn *column)
+{
+	TypeCacheEntry *type = lookup_type_cache(column->type,
+											 TYPECACHE_EQ_OPR_FINFO |
+											 TYPECACHE_HASH_PROC_FINFO |
+											 TYPECACHE_BTREE_OPFAMILY);
+
+	if (!OidIsValid(type->eq_opr))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an equality operator for type %s",
+						format_type_be(column->type)),
+				 errdetail("Column \"%s\" cannot be a key column.",
+						   column->name)));
+
+	key->column = column;
+	key->typlen = type->typlen;
+	key->typbyval = type->typbyval;
+	key->equal_op = type->eq_opr;
+	key->equal_image = is_equal_image(type, column->collation);
+	fmgr_info_copy(&key->equal, &type->eq_opr_finfo, CurrentMemoryContext);
+	if (OidIsValid(type->hash_proc))
+		fmgr_info_copy(&key->hash, &type->hash_proc_finfo,
+					   CurrentMemoryContext);
+}
+
+/*
+ * Does equality of values of the type mean that they are the same bytes?
+ * Operator classes that allow deduplication of index entries promise that.
+ */
+static bool
+is_equal_image(const TypeCacheEntry *type, Oid collation)
+{
+	Oid			proc;
+
+	if (!OidIsValid(type->btree_opf))
+		return false;
+	proc = get_opfamily_proc(type->btree_opf, type->btree_opintype,
+							 type->btree_opintype, BTEQUALIMAGE_PROC);
+	return OidIsValid(proc) &&
+		DatumGetBool(OidFunctionCall1Coll(proc, collation,
+										  ObjectIdGetDatum(type->btree_opintype)));
+}
+
+/*
+ * Looks for an index which proves that no two rows of the target have equal
+ * keys.
+ */
+static void
+find_unique_index(ApplyState *state, Relation rel)
+{
+	ListCell   *lc;
+
+	/* an index of an inheritance parent says nothing about the children */
+	if (state->relkind == RELKIND_RELATION && has_subclass(state->relid))
+		return;
+	if (state->relkind != RELKIND_RELATION &&
+		state->relkind != RELKIND_PARTITIONED_TABLE)
+		return;
+
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		uint64		columns;
+
+		if (index_covers_keys(state, index, &columns))
+		{
+			uint64	   *proof = palloc(sizeof(uint64));
+
+			*proof = index->rd_index->indnullsnotdistinct ? 0 : columns;
+			state->proofs = lappend(state->proofs, proof);
+		}
+		index_close(index, NoLock);
+	}
+}
+
+/*
+ * Is this a unique index on key columns, and nothing else, that finds the
+ * same values equal as we do?  Sets the bits of these columns.
+ */
+static bool
+index_covers_keys(ApplyState *state, Relation index, uint64 *columns)
+{
+	Form_pg_index form = index->rd_index;
+
+	*columns = 0;
+
+	if (!form->indisunique || !form->indisvalid || !form->indimmediate ||
+		index->rd_rel->relam != BTREE_AM_OID ||
+		RelationGetIndexPredicate(index) != NIL)
+		return false;
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		int			k = 0;
+
+		while (k < state->nkeys &&
+			   state->keys[k].column->attnum != form->indkey.values[i])
+			k++;
+		if (k == state->nkeys || !same_equality(&state->keys[k], index, i))
+			return false;
+		*columns |= UINT64CONST(1) << k;
+	}
+	return true;
+}
+
+/*
+ * Does column i of the index use the equality and collation of the key?
+ */
+static bool
+same_equality(ApplyKey *key, Relation index, int i)
+{
+	Oid			ours = key->column->collation;
+	Oid			theirs = index->rd_indcollation[i];
+
+	if (get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+							index->rd_opcintype[i],
+							BTEqualStrategyNumber) != key->equal_op)
+		return false;
+
+	/* all deterministic collations agree on what is equal */
+	return ours == theirs ||
+		(OidIsValid(ours) && get_collation_isdeterministic(ours) &&
+		 OidIsValid(theirs) && get_collation_isdeterministic(theirs));
+}
+
+/*
+ * The key columns for a message: "id, k".
+ */
+const char *
+apply_key_names(ApplyState *state)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < state->nkeys; i++)
+		appendStringInfo(&buf, "%s%s", i > 0 ? ", " : "",
+						 state->keys[i].column->name);
+	return buf.data;
+}
+
+/*
+ * A key for a message: "(id, k)=(1, x)".  The arrays hold key values only.
+ */
+const char *
+apply_key_detail(ApplyState *state, const Datum *values, const bool *isnull)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "(%s)=(", apply_key_names(state));
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		Oid			output;
+		bool		isvarlena;
+
+		if (i > 0)
+			appendStringInfoString(&buf, ", ");
+		if (isnull[i])
+		{
+			appendStringInfoString(&buf, "null");
+			continue;
+		}
+		getTypeOutputInfo(state->keys[i].column->type, &output, &isvarlena);
+		appendStringInfoString(&buf, OidOutputFunctionCall(output, values[i]));
+	}
+	appendStringInfoChar(&buf, ')');
+	return buf.data;
+}
+
+/*
+ * Adds a row number (1, 2, ...) to a set; returns whether it is new there.
+ */
+bool
+apply_rowset_add(ApplyRowSet *set, int64 member)
+{
+	Size		byte = member / BITS_PER_BYTE;
+	uint8		bit = 1 << (member % BITS_PER_BYTE);
+
+	if (byte >= set->size)
+	{
+		Size		size = Max(Max(byte + 1, set->size * 2), 64);
+
+		if (set->bits == NULL)
+			set->bits = MemoryContextAllocHuge(set->context, size);
+		else
+			set->bits = repalloc_huge(set->bits, size);
+		memset(set->bits + set->size, 0, size - set->size);
+		set->size = size;
+	}
+	if (set->bits[byte] & bit)
+		return false;
+	set->bits[byte] |= bit;
+	set->count++;
+	return true;
+}
+
+/*
+ * Is the row number in the set?
+ */
+bool
+apply_rowset_has(const ApplyRowSet *set, int64 member)
+{
+	Size		byte = member / BITS_PER_BYTE;
+
+	return byte < set->size &&
+		(set->bits[byte] & (1 << (member % BITS_PER_BYTE))) != 0;
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply.h
+ *		Applying a changelog to a table.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/apply.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_APPLY_H
+#define CDC_APPLY_H
+
+#include "nodes/pg_list.h"
+
+/* What to apply to what, and how.  Nothing here is changed or kept. */
+typedef struct CdcApplyOptions
+{
+	Oid			target;			/* relation to change */
+	const char *changelog;		/* name of a relation, or a query */
+	List	   *keys;			/* column names, as strings (char *) */
+	const char *filter;			/* condition on changelog rows, or NULL */
+	const char *sequence_by;	/* column that orders actions, or NULL */
+	const char *soft_delete;	/* boolean column that marks deletes, or NULL */
+	bool		ignore_null_updates;	/* NULL keeps the target's value */
+	bool		deduplicate;	/* several actions per key are no error */
+} CdcApplyOptions;
+
+/* What became of the actions; the sum is their number */
+typedef struct CdcApplyResult
+{
+	int64		inserted;
+	int64		updated;
+	int64		deleted;
+	int64		unchanged;		/* the target already was like that */
+	int64		missing;		/* deletes of keys the target does not have */
+	int64		stale;			/* older than another action or the target */
+} CdcApplyResult;
+
+extern void cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result);
+
+#endif							/* CDC_APPLY_H */

@@ -1,0 +1,159 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_internal.h
+ *		What the parts of the apply engine share.
+ *
+ * One call of cdc_apply goes through three steps, each in a file of its own:
+ * apply.c looks at the options and the target, apply_read.c reads the
+ * changelog and settles which action each key gets, apply_write.c changes the
+ * target.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/apply_internal.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_APPLY_INTERNAL_H
+#define CDC_APPLY_INTERNAL_H
+
+#include "access/tupdesc.h"
+#include "fmgr.h"
+#include "tcop/dest.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+#include "apply.h"
+
+/* More keys than this are refused: their NULLs are noted in 64 bits */
+#define APPLY_MAX_KEYS			64
+
+/* What to do with a key */
+typedef enum ApplyKind
+{
+	APPLY_UPSERT,
+	APPLY_DELETE
+} ApplyKind;
+
+#define APPLY_NUM_KINDS			2
+
+/* A column of the target */
+typedef struct ApplyColumn
+{
+	const char *name;
+	const char *quoted;			/* name, fit for SQL */
+	AttrNumber	attnum;
+	Oid			declared_type;	/* possibly a domain */
+	Oid			type;			/* below all domains */
+	int32		typmod;			/* likewise */
+	Oid			collation;
+	bool		is_key;
+	bool		not_null;
+	bool		generated;		/* GENERATED ALWAYS AS (expression) */
+	char		identity;		/* as in pg_attribute.attidentity */
+	int			store;			/* number of the stored column, 0 if the
+								 * changelog has no such column */
+	bool		in_insert;		/* written by INSERT */
+	bool		in_update;		/* written by UPDATE */
+} ApplyColumn;
+
+/* How to compare the values of a key or sequence column */
+typedef struct ApplyKey
+{
+	ApplyColumn *column;
+	int16		typlen;
+	bool		typbyval;
+	Oid			equal_op;
+	FmgrInfo	equal;
+	FmgrInfo	hash;			/* fn_oid is invalid if the type has none */
+	bool		equal_image;	/* equal values look alike, too */
+} ApplyKey;
+
+/*
+ * Rows whose keys are NULL in the same columns.  They share one set of
+ * statements, because "=" finds no NULL, and what finds both cannot be hashed.
+ */
+typedef struct ApplyGroup
+{
+	uint64		nulls;			/* bit i is set: key i is NULL */
+	Tuplestorestate *rows[APPLY_NUM_KINDS]; /* NULL if there are none */
+	int64		losers[APPLY_NUM_KINDS];	/* of these, not to be applied */
+} ApplyGroup;
+
+/* A set of row numbers */
+typedef struct ApplyRowSet
+{
+	MemoryContext context;		/* of the bits */
+	uint8	   *bits;
+	Size		size;			/* in bytes */
+	int64		count;			/* members */
+} ApplyRowSet;
+
+typedef struct ApplyState
+{
+	const CdcApplyOptions *options;
+	CdcApplyResult *result;
+	MemoryContext context;		/* lives as long as this */
+
+	/* the target */
+	Oid			relid;
+	char		relkind;
+	const char *target;			/* name for messages */
+	const char *target_sql;		/* qualified and quoted name */
+	ApplyColumn *columns;
+	int			ncolumns;
+	ApplyKey   *keys;
+	int			nkeys;
+	ApplyColumn *sequence;		/* NULL without sequence_by */
+	FmgrInfo	sequence_cmp;
+	Oid			sequence_gt;	/* operator "later than" */
+	ApplyColumn *soft_delete;	/* NULL without soft_delete */
+	List	   *proofs;			/* uint64 *: keys are unique, as an index
+								 * proves, unless one of these key columns is
+								 * NULL */
+	bool		refuses_deletes;	/* a DELETE may skip rows it finds */
+
+	/* the changelog; stored rows begin with their number */
+	TupleDesc	store_desc;
+	int			store_ordinal;	/* stored columns used to settle which action */
+	int			store_given;	/* wins; 0 if there is nothing to settle */
+	List	   *groups;			/* of ApplyGroup */
+	int64		nstored;		/* rows in all groups */
+	ApplyRowSet losers;			/* stored rows that are not to be applied */
+
+	/* writing */
+	ApplyRowSet updated;		/* rows that have updated the target */
+	ApplyRowSet marked;			/* rows that have marked a deleted one */
+} ApplyState;
+
+/* The column of a stored row that holds its number */
+#define APPLY_STORE_NUMBER		1
+
+/* from apply.c */
+extern ApplyColumn *apply_find_column(ApplyState *state, const char *name);
+extern const char *apply_key_names(ApplyState *state);
+extern const char *apply_key_detail(ApplyState *state, const Datum *values,
+									const bool *isnull);
+extern bool apply_rowset_add(ApplyRowSet *set, int64 member);
+extern bool apply_rowset_has(const ApplyRowSet *set, int64 member);
+
+/* from apply_read.c */
+extern void apply_read(ApplyState *state);
+extern Tuplestorestate *apply_rows_without(ApplyState *state,
+										   Tuplestorestate *rows,
+										   const ApplyRowSet *set);
+
+/* from apply_keys.c */
+typedef struct ApplyKeyTable ApplyKeyTable;
+
+extern ApplyKeyTable *apply_keys_create(ApplyState *state);
+extern void apply_keys_note(ApplyKeyTable *table, ApplyGroup *group,
+							ApplyKind kind, const Datum *values,
+							const bool *isnull);
+extern void apply_keys_finish(ApplyKeyTable *table);
+
+/* from apply_write.c */
+extern void apply_write(ApplyState *state);
+
+#endif							/* CDC_APPLY_INTERNAL_H */

@@ -1,0 +1,717 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_read.c
+ *		Applying a changelog: reading it.
+ *
+ * The changelog, a relation or a query, is read by one SELECT that brings
+ * every column to the type of the target's column.  Its rows go straight into
+ * tuplestores, upserts and deletes apart; apply_keys.c sees each of them to find
+ * keys with several actions.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/apply_read.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_coerce.h"
+#include "parser/parser.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+#include "apply_internal.h"
+#include "cdc_changelog.h"
+
+/* The words of _change_type and what they mean */
+typedef enum ChangeMeaning
+{
+	MEANS_UPSERT,
+	MEANS_DELETE,
+	MEANS_NOTHING
+} ChangeMeaning;
+
+static const struct
+{
+	const char *word;
+	ChangeMeaning meaning;
+}			change_words[] =
+
+{
+	{"INSERT", MEANS_UPSERT},
+	{"UPDATE_AFTER", MEANS_UPSERT},
+	{"DELETE", MEANS_DELETE},
+	{"UPDATE_BEFORE", MEANS_NOTHING},
+	/* Delta's */
+	{"insert", MEANS_UPSERT},
+	{"update_postimage", MEANS_UPSERT},
+	{"delete", MEANS_DELETE},
+	{"update_preimage", MEANS_NOTHING},
+	/* operation codes */
+	{"I", MEANS_UPSERT},
+	{"U", MEANS_UPSERT},
+	{"D", MEANS_DELETE}
+};
+
+/* Receives the rows of the changelog */
+typedef struct ReadReceiver
+{
+	DestReceiver pub;
+	ApplyState *state;
+	ApplyKeyTable *table;
+	MemoryContext row_context;	/* reset for each row */
+	int			ordinal_at;		/* 0-based columns of a row; -1 if absent */
+	int			filter_at;
+	int			data_at;
+	Datum	   *values;			/* of the stored row */
+	bool	   *isnull;
+} ReadReceiver;
+
+static const char *changelog_source(const char *changelog);
+static void parse_error_callback(void *arg);
+static SelectStmt *parse_select(const char *text, const char *what,
+								RawStmt **raw);
+static void check_filter(const char *filter);
+static TupleDesc changelog_columns(const char *source);
+static void match_columns(ApplyState *state, TupleDesc source);
+static bool has_column(TupleDesc desc, const char *name);
+static void make_store_desc(ApplyState *state);
+static char *read_query(ApplyState *state, const char *source,
+						TupleDesc source_desc, ReadReceiver *receiver);
+static void append_coerced(StringInfo buf, ApplyState *state,
+						   ApplyColumn *column, Form_pg_attribute att);
+static void append_words(StringInfo buf, int meanings);
+
+static void read_rows(ApplyState *state, const char *query,
+					  ReadReceiver *receiver);
+static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
+static void receive_startup(DestReceiver *self, int operation,
+							TupleDesc typeinfo);
+static void receive_nothing(DestReceiver *self);
+static ChangeMeaning change_meaning(Datum value, bool isnull);
+static ApplyGroup *group_of(ApplyState *state, const Datum *values,
+							const bool *isnull);
+
+/*
+ * Reads the changelog of the options into the state's groups.  Raises an
+ * error for everything that is wrong with it.  SPI must be connected.
+ */
+void
+apply_read(ApplyState *state)
+{
+	const char *source = changelog_source(state->options->changelog);
+	TupleDesc	source_desc;
+	ReadReceiver receiver = {0};
+	char	   *query;
+
+	if (state->options->filter != NULL)
+		check_filter(state->options->filter);
+	source_desc = changelog_columns(source);
+	match_columns(state, source_desc);
+	if (state->options->deduplicate && state->sequence == NULL &&
+		!has_column(source_desc, CDC_COL_ORDINAL))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" does not exist in the changelog",
+						CDC_COL_ORDINAL),
+				 errdetail("The option \"deduplicate\" needs it.")));
+
+	query = read_query(state, source, source_desc, &receiver);
+	make_store_desc(state);
+	read_rows(state, query, &receiver);
+}
+
+/* ----------------------------------------------------------------
+ *		What to read
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The changelog argument as an item of a FROM clause.
+ */
+static const char *
+changelog_source(const char *changelog)
+{
+	List	   *names;
+	StringInfoData buf;
+	RawStmt    *raw;
+	ListCell   *lc;
+	int			location;
+	int			length;
+
+	initStringInfo(&buf);
+	if (SplitIdentifierString(pstrdup(changelog), '.', &names))
+	{
+		if (names == NIL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("changelog must not be empty")));
+		foreach(lc, names)
+			appendStringInfo(&buf, "%s%s", buf.len > 0 ? "." : "",
+							 quote_identifier(lfirst(lc)));
+		return buf.data;
+	}
+
+	(void) parse_select(changelog, "changelog", &raw);
+	location = Max(raw->stmt_location, 0);
+	length = raw->stmt_len > 0 ? raw->stmt_len :
+		(int) strlen(changelog) - location;
+
+	/* the line break ends a comment that the query may end with */
+	appendStringInfo(&buf, "(%.*s\n)", length, changelog + location);
+	return buf.data;
+}
+
+/*
+ * Makes an error in a text of the caller's point into that text.
+ */
+static void
+parse_error_callback(void *arg)
+{
+	int			position = geterrposition();
+
+	if (position > 0)
+	{
+		errposition(0);
+		internalerrposition(position);
+		internalerrquery(arg);
+	}
+}
+
+/*
+ * Parses a text that must be one query; "what" is its role for messages.
+ */
+static SelectStmt *
+parse_select(const char *text, const char *what, RawStmt **raw)
+{
+	ErrorContextCallback callback;
+	List	   *statements;
+	SelectStmt *select;
+
+	callback.callback = parse_error_callback;
+	callback.arg = unconstify(char *, text);
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	statements = raw_parser(text, RAW_PARSE_DEFAULT);
+	error_context_stack = callback.previous;
+
+	if (list_length(statements) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("%s must be one statement, not %d", what,
+						list_length(statements))));
+	*raw = linitial_node(RawStmt, statements);
+	select = (SelectStmt *) (*raw)->stmt;
+	if (!IsA(select, SelectStmt) || select->intoClause != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be the name of a table or view, or a SELECT",
+						what)));
+	return select;
+}
+
+/*
+ * Raises an error unless the filter is one expression.
+ */
+static void
+check_filter(const char *filter)
+{
+	RawStmt    *raw;
+	SelectStmt *select = parse_select(psprintf("SELECT (\n%s\n)", filter),
+									  "filter", &raw);
+
+	if (select->op != SETOP_NONE || list_length(select->targetList) != 1 ||
+		select->fromClause != NIL || select->whereClause != NULL ||
+		select->groupClause != NIL || select->havingClause != NULL ||
+		select->windowClause != NIL || select->sortClause != NIL ||
+		select->limitCount != NULL || select->limitOffset != NULL ||
+		select->lockingClause != NIL || select->withClause != NULL ||
+		linitial_node(ResTarget, select->targetList)->name != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("filter must be one expression")));
+}
+
+/*
+ * Names and types of the changelog's columns.
+ */
+static TupleDesc
+changelog_columns(const char *source)
+{
+	SPIPlanPtr	plan;
+	CachedPlanSource *plansource;
+	TupleDesc	desc;
+	char	   *query = psprintf("SELECT * FROM %s AS c", source);
+
+	plan = SPI_prepare(query, 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s",
+			 SPI_result_code_string(SPI_result));
+	plansource = linitial(SPI_plan_get_plan_sources(plan));
+	desc = CreateTupleDescCopy(plansource->resultDesc);
+	SPI_freeplan(plan);
+	return desc;
+}
+
+static bool
+has_column(TupleDesc desc, const char *name)
+{
+	for (int i = 0; i < desc->natts; i++)
+		if (strcmp(NameStr(TupleDescAttr(desc, i)->attname), name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Is it a column that a changelog adds to those of the table?
+ */
+static bool
+is_metadata(const char *name)
+{
+	return strcmp(name, CDC_COL_TYPE) == 0 ||
+		strcmp(name, CDC_COL_ORDINAL) == 0 ||
+		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
+		strcmp(name, CDC_COL_TIMESTAMP) == 0;
+}
+
+/*
+ * Matches the changelog's columns with the target's, by name.
+ */
+static void
+match_columns(ApplyState *state, TupleDesc source)
+{
+	int			nstored = APPLY_STORE_NUMBER;
+
+	if (!has_column(source, CDC_COL_TYPE))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" does not exist in the changelog",
+						CDC_COL_TYPE)));
+	for (int i = 0; i < source->natts; i++)
+	{
+		const char *name = NameStr(TupleDescAttr(source, i)->attname);
+
+		if (!is_metadata(name) && apply_find_column(state, name) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("changelog column \"%s\" does not exist in target \"%s\"",
+							name, state->target),
+					 errhint("To leave it out, pass a SELECT of the other columns as changelog.")));
+	}
+
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+		bool		given = !is_metadata(column->name) &&
+			has_column(source, column->name);
+
+		if (!given && (column->is_key || column == state->sequence))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("%s column \"%s\" does not exist in the changelog",
+							column->is_key ? "key" : "sequence",
+							column->name)));
+		if (!given || (column->generated && !column->is_key))
+			continue;
+		column->store = ++nstored;
+		column->in_insert = !column->generated;
+		column->in_update = !column->generated &&
+			column->identity != ATTRIBUTE_IDENTITY_ALWAYS;
+	}
+
+	/* an equal key may look different, but not one of every type */
+	for (int i = 0; i < state->nkeys; i++)
+		if (state->keys[i].equal_image)
+			state->keys[i].column->in_update = false;
+}
+
+/*
+ * The row type of stored rows: number, columns, and what settles actions.
+ */
+static void
+make_store_desc(ApplyState *state)
+{
+	bool		settle = state->sequence != NULL || state->options->deduplicate;
+	int			natts = APPLY_STORE_NUMBER;
+
+	for (int i = 0; i < state->ncolumns; i++)
+		if (state->columns[i].store > 0)
+			natts++;
+	if (settle)
+	{
+		state->store_ordinal = ++natts;
+		state->store_given = ++natts;
+	}
+	state->store_desc = CreateTemplateTupleDesc(natts);
+
+	TupleDescInitEntry(state->store_desc, APPLY_STORE_NUMBER, "n",
+					   INT8OID, -1, 0);
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (column->store == 0)
+			continue;
+		TupleDescInitEntry(state->store_desc, column->store,
+						   psprintf("c%d", column->store),
+						   column->type, column->typmod, 0);
+		TupleDescInitEntryCollation(state->store_desc, column->store,
+									column->collation);
+	}
+	if (settle)
+	{
+		TupleDescInitEntry(state->store_desc, state->store_ordinal, "ordinal",
+						   INT8OID, -1, 0);
+		TupleDescInitEntry(state->store_desc, state->store_given, "given",
+						   BOOLOID, -1, 0);
+	}
+}
+
+/*
+ * The query that reads the changelog.  Its columns: change type, ordinal if
+ * it settles actions, what the filter says if there is one, data in the order
+ * of stored rows.  Also tells the receiver where they are.
+ */
+static char *
+read_query(ApplyState *state, const char *source, TupleDesc source_desc,
+		   ReadReceiver *receiver)
+{
+	StringInfoData buf;
+	const char *change_type = "CAST(c." CDC_COL_TYPE " AS pg_catalog.text)";
+	int			natts = 1;
+
+	receiver->ordinal_at = -1;
+	receiver->filter_at = -1;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "SELECT %s", change_type);
+	if (state->options->deduplicate && has_column(source_desc, CDC_COL_ORDINAL))
+	{
+		appendStringInfoString(&buf,
+							   ", CAST(c." CDC_COL_ORDINAL " AS pg_catalog.int8)");
+		receiver->ordinal_at = natts++;
+	}
+	if (state->options->filter != NULL)
+	{
+		appendStringInfo(&buf, ", CASE WHEN %s COLLATE pg_catalog.\"C\""
+						 " OPERATOR(pg_catalog.=) ANY (", change_type);
+		append_words(&buf, 1 << MEANS_UPSERT);
+		appendStringInfo(&buf, ") THEN (\n%s\n) IS TRUE END",
+						 state->options->filter);
+		receiver->filter_at = natts++;
+	}
+	receiver->data_at = natts;
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (column->store == 0)
+			continue;
+		for (int k = 0; k < source_desc->natts; k++)
+		{
+			Form_pg_attribute att = TupleDescAttr(source_desc, k);
+
+			if (strcmp(NameStr(att->attname), column->name) != 0)
+				continue;
+			appendStringInfoString(&buf, ", ");
+			append_coerced(&buf, state, column, att);
+			break;
+		}
+	}
+	appendStringInfo(&buf, " FROM %s AS c WHERE (%s COLLATE pg_catalog.\"C\""
+					 " OPERATOR(pg_catalog.=) ANY (", source, change_type);
+	append_words(&buf, 1 << MEANS_NOTHING);
+	appendStringInfoString(&buf, ")) IS NOT TRUE");
+	return buf.data;
+}
+
+/*
+ * The words of certain meanings, as an array.
+ */
+static void
+append_words(StringInfo buf, int meanings)
+{
+	bool		first = true;
+
+	appendStringInfoString(buf, "CAST(ARRAY[");
+	for (int i = 0; i < lengthof(change_words); i++)
+	{
+		if ((meanings & (1 << change_words[i].meaning)) == 0)
+			continue;
+		appendStringInfo(buf, "%s%s", first ? "" : ", ",
+						 quote_literal_cstr(change_words[i].word));
+		first = false;
+	}
+	appendStringInfoString(buf, "] AS pg_catalog.text[])");
+}
+
+/*
+ * Appends the changelog's column, brought to the type of the target's as an
+ * assignment would do it.  Beyond that, text becomes anything by way of the
+ * type's input function, for staged files.
+ *
+ * The length of a type is enforced by calling what enforces it on assignment,
+ * because an explicit cast would cut off too long a value.  Where that is not
+ * known, the stored column goes without length and the write enforces it.
+ */
+static void
+append_coerced(StringInfo buf, ApplyState *state, ApplyColumn *column,
+			   Form_pg_attribute att)
+{
+	char	   *name = psprintf("c.%s", column->quoted);
+	char	   *type;
+	Oid			function;
+
+	if (!can_coerce_type(1, &att->atttypid, &column->type,
+						 COERCION_ASSIGNMENT) &&
+		TypeCategory(getBaseType(att->atttypid)) != TYPCATEGORY_STRING)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of target \"%s\" is of type %s but the changelog's is of type %s",
+						column->name, state->target,
+						format_type_be(column->type),
+						format_type_be(att->atttypid))));
+
+	if (att->atttypid == column->type &&
+		(column->typmod < 0 || att->atttypmod == column->typmod))
+	{
+		appendStringInfoString(buf, name);
+		return;
+	}
+
+	type = format_type_extended(column->type, -1,
+								FORMAT_TYPE_TYPEMOD_GIVEN |
+								FORMAT_TYPE_FORCE_QUALIFY);
+	if (column->typmod < 0)
+	{
+		appendStringInfo(buf, "CAST(%s AS %s)", name, type);
+		return;
+	}
+	if (find_typmod_coercion_function(column->type, &function) == COERCION_PATH_FUNC)
+	{
+		appendStringInfo(buf, "%s(CAST(%s AS %s), %d%s)",
+						 quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+													get_func_name(function)),
+						 name, type, column->typmod,
+						 get_func_nargs(function) >= 3 ? ", false" : "");
+		return;
+	}
+	appendStringInfo(buf, "CAST(%s AS %s)", name, type);
+	column->typmod = -1;
+}
+
+/* ----------------------------------------------------------------
+ *		Reading
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Runs the query, stores its rows and settles their actions.
+ */
+static void
+read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
+{
+	SPIExecuteOptions options = {0};
+	ApplyKeyTable *table = apply_keys_create(state);
+	int			rc;
+
+	receiver->pub.receiveSlot = receive_row;
+	receiver->pub.rStartup = receive_startup;
+	receiver->pub.rShutdown = receive_nothing;
+	receiver->pub.rDestroy = receive_nothing;
+	receiver->pub.mydest = DestTuplestore;
+	receiver->state = state;
+	receiver->table = table;
+	receiver->row_context = AllocSetContextCreate(state->context,
+												  "cdc apply row",
+												  ALLOCSET_DEFAULT_SIZES);
+	receiver->values = palloc0(sizeof(Datum) * state->store_desc->natts);
+	receiver->isnull = palloc0(sizeof(bool) * state->store_desc->natts);
+
+	options.dest = &receiver->pub;
+	options.must_return_tuples = true;
+	rc = SPI_execute_extended(query, &options);
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_extended failed: %s",
+			 SPI_result_code_string(rc));
+
+	apply_keys_finish(table);
+	MemoryContextDelete(receiver->row_context);
+}
+
+static void
+receive_startup(DestReceiver *self, int operation, TupleDesc typeinfo)
+{
+}
+
+static void
+receive_nothing(DestReceiver *self)
+{
+}
+
+/*
+ * Takes over one row of the changelog.
+ */
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	ReadReceiver *receiver = (ReadReceiver *) self;
+	ApplyState *state = receiver->state;
+	MemoryContext oldcontext = MemoryContextSwitchTo(receiver->row_context);
+	Datum	   *values = receiver->values;
+	bool	   *isnull = receiver->isnull;
+	int			ndata = slot->tts_tupleDescriptor->natts - receiver->data_at;
+	ApplyKind	given;
+	ApplyKind	kind;
+	ApplyGroup *group;
+
+	slot_getallattrs(slot);
+	switch (change_meaning(slot->tts_values[0], slot->tts_isnull[0]))
+	{
+		case MEANS_UPSERT:
+			given = kind = APPLY_UPSERT;
+			if (receiver->filter_at >= 0 &&
+				!DatumGetBool(slot->tts_values[receiver->filter_at]))
+				kind = APPLY_DELETE;
+			break;
+		case MEANS_DELETE:
+			given = kind = APPLY_DELETE;
+			break;
+		default:
+			MemoryContextSwitchTo(oldcontext);
+			return true;
+	}
+
+	values[APPLY_STORE_NUMBER - 1] = Int64GetDatum(++state->nstored);
+	memcpy(&values[APPLY_STORE_NUMBER], &slot->tts_values[receiver->data_at],
+		   sizeof(Datum) * ndata);
+	memcpy(&isnull[APPLY_STORE_NUMBER], &slot->tts_isnull[receiver->data_at],
+		   sizeof(bool) * ndata);
+	if (state->store_ordinal > 0)
+	{
+		values[state->store_ordinal - 1] = Int64GetDatum(0);
+		values[state->store_given - 1] = BoolGetDatum(given == APPLY_DELETE);
+		if (receiver->ordinal_at >= 0)
+		{
+			values[state->store_ordinal - 1] = slot->tts_values[receiver->ordinal_at];
+			isnull[state->store_ordinal - 1] = slot->tts_isnull[receiver->ordinal_at];
+		}
+	}
+
+	group = group_of(state, values, isnull);
+	apply_keys_note(receiver->table, group, kind, values, isnull);
+	if (group->rows[kind] == NULL)
+	{
+		MemoryContextSwitchTo(state->context);
+		group->rows[kind] = tuplestore_begin_heap(false, false, work_mem);
+	}
+	tuplestore_putvalues(group->rows[kind], state->store_desc, values, isnull);
+
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextReset(receiver->row_context);
+	return true;
+}
+
+/*
+ * What a value of _change_type means.
+ */
+static ChangeMeaning
+change_meaning(Datum value, bool isnull)
+{
+	text	   *word;
+	int			length;
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("null value in changelog column \"%s\"",
+						CDC_COL_TYPE)));
+	word = DatumGetTextPP(value);
+	length = VARSIZE_ANY_EXHDR(word);
+	for (int i = 0; i < lengthof(change_words); i++)
+		if (strncmp(change_words[i].word, VARDATA_ANY(word), length) == 0 &&
+			change_words[i].word[length] == '\0')
+			return change_words[i].meaning;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid value in changelog column \"%s\": \"%s\"",
+					CDC_COL_TYPE, text_to_cstring(word)),
+			 errhint("Valid values are INSERT, UPDATE_BEFORE, UPDATE_AFTER and DELETE, insert, update_preimage, update_postimage and delete, or I, U and D.")));
+	return MEANS_NOTHING;		/* keep compiler quiet */
+}
+
+/*
+ * The group of rows with NULLs in the same key columns; made if need be.
+ */
+static ApplyGroup *
+group_of(ApplyState *state, const Datum *values, const bool *isnull)
+{
+	uint64		nulls = 0;
+	ApplyGroup *group;
+	MemoryContext oldcontext;
+	ListCell   *lc;
+
+	for (int i = 0; i < state->nkeys; i++)
+		if (isnull[state->keys[i].column->store - 1])
+			nulls |= UINT64CONST(1) << i;
+	foreach(lc, state->groups)
+	{
+		group = lfirst(lc);
+		if (group->nulls == nulls)
+			return group;
+	}
+
+	oldcontext = MemoryContextSwitchTo(state->context);
+	group = palloc0(sizeof(ApplyGroup));
+	group->nulls = nulls;
+	state->groups = lappend(state->groups, group);
+	MemoryContextSwitchTo(oldcontext);
+	return group;
+}
+
+/*
+ * Those of the stored rows that are not in the set, in a new store, or NULL
+ * if there are none.
+ */
+Tuplestorestate *
+apply_rows_without(ApplyState *state, Tuplestorestate *rows,
+				   const ApplyRowSet *set)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(state->store_desc,
+													&TTSOpsMinimalTuple);
+	Tuplestorestate *result = NULL;
+
+	tuplestore_rescan(rows);
+	while (tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		bool		null;
+
+		CHECK_FOR_INTERRUPTS();
+		if (apply_rowset_has(set, DatumGetInt64(slot_getattr(slot, APPLY_STORE_NUMBER,
+															 &null))))
+			continue;
+		if (result == NULL)
+			result = tuplestore_begin_heap(false, false, work_mem);
+		tuplestore_puttupleslot(result, slot);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextSwitchTo(oldcontext);
+	return result;
+}

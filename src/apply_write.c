@@ -1,0 +1,849 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_write.c
+ *		Applying a changelog: changing the target.
+ *
+ * Stored rows are put before the planner as a relation that lives for one
+ * statement, with their exact number, so that a few of them go through an
+ * index of the target and many through a hash join.  The statements of one
+ * call are, in this order, and only if there are rows for them:
+ *
+ *	DELETE		or, with soft_delete, an UPDATE that marks rows
+ *	UPDATE		of rows that would change
+ *	INSERT		of rows that were not updated and are not there
+ *
+ * Deletes first, so that values move from one row to another as they did in
+ * the source.  No MERGE and no ON CONFLICT, because one statement would do
+ * the three things in any order, and foreign tables and views know neither.
+ *
+ * In statements, t is the target and c the stored rows.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/apply_write.c
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/queryenvironment.h"
+#include "utils/relcache.h"
+#include "utils/resowner.h"
+
+#include "apply_internal.h"
+#include "cdc_changelog.h"
+
+/* The name of the stored rows in statements */
+#define APPLY_ROWS				"cdc_apply_rows"
+
+/* Receives row numbers, and more in some statements, from one of them */
+typedef struct NumberReceiver
+{
+	DestReceiver pub;
+	ApplyState *state;
+	ApplyRowSet *numbers;
+} NumberReceiver;
+
+static void check_target_keys(ApplyState *state, ApplyGroup *group,
+							  ApplyRowSet *seen);
+static bool proven_unique(ApplyState *state, ApplyGroup *group);
+static void delete_rows(ApplyState *state, ApplyGroup *group);
+static void mark_rows(ApplyState *state, ApplyGroup *group);
+static void update_rows(ApplyState *state);
+static void update_groups(ApplyState *state);
+static ErrorData *try_update(ApplyState *state, List *vacate);
+static void vacate_columns(ApplyState *state, List *columns);
+static List *columns_to_vacate(ApplyState *state);
+static bool has_user_trigger(Relation rel);
+static ApplyColumn *column_to_vacate(ApplyState *state, Relation rel,
+									 Oid indexoid);
+static void insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind);
+static int64 insert_rest(ApplyState *state, ApplyGroup *group, ApplyKind kind,
+						 Tuplestorestate *rows);
+
+static void append_match(StringInfo buf, ApplyState *state,
+						 ApplyGroup *group);
+static void append_newer(StringInfo buf, ApplyState *state);
+static void append_differs(StringInfo buf, ApplyState *state);
+static const char *new_value(ApplyState *state, ApplyColumn *column);
+static bool anything_to_update(ApplyState *state);
+static const char *returning(ApplyState *state);
+
+static int64 run(ApplyState *state, Tuplestorestate *rows, const char *sql,
+				 DestReceiver *dest);
+static void init_receiver(NumberReceiver *receiver, ApplyState *state,
+						  ApplyRowSet *numbers,
+						  bool (*receive) (TupleTableSlot *, DestReceiver *));
+static bool receive_match(TupleTableSlot *slot, DestReceiver *self);
+static bool receive_updated(TupleTableSlot *slot, DestReceiver *self);
+
+PG_FUNCTION_INFO_V1(cdc_image_differs);
+
+/*
+ * cdc.image_differs("any", "any"): are two values of one type different in
+ * any byte?  NULL is like NULL and different from everything else.
+ */
+Datum
+cdc_image_differs(PG_FUNCTION_ARGS)
+{
+	struct
+	{
+		int16		typlen;
+		bool		typbyval;
+	}		   *type = fcinfo->flinfo->fn_extra;
+
+	if (type == NULL)
+	{
+		Oid			left = get_fn_expr_argtype(fcinfo->flinfo, 0);
+		Oid			right = get_fn_expr_argtype(fcinfo->flinfo, 1);
+
+		if (!OidIsValid(left) || !OidIsValid(right))
+			elog(ERROR, "could not determine the types of the arguments");
+		if (getBaseType(left) != getBaseType(right))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("arguments must be of one type, not %s and %s",
+							format_type_be(left), format_type_be(right))));
+		type = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*type));
+		get_typlenbyval(left, &type->typlen, &type->typbyval);
+		fcinfo->flinfo->fn_extra = type;
+	}
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_BOOL(PG_ARGISNULL(0) != PG_ARGISNULL(1));
+	PG_RETURN_BOOL(!datum_image_eq(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1),
+								   type->typbyval, type->typlen));
+}
+
+/*
+ * Applies the groups that apply_read left in the state.  SPI must be
+ * connected.
+ */
+void
+apply_write(ApplyState *state)
+{
+	ApplyRowSet seen = {0};
+	int			nest_level = NewGUCNestLevel();
+	ListCell   *lc;
+
+	/* a join of this size is maintenance rather than a query */
+	if (maintenance_work_mem > work_mem)
+		(void) set_config_option("work_mem",
+								 psprintf("%d", maintenance_work_mem),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+
+	seen.context = state->context;
+	foreach(lc, state->groups)
+		check_target_keys(state, lfirst(lc), &seen);
+	foreach(lc, state->groups)
+	{
+		if (state->soft_delete == NULL)
+			delete_rows(state, lfirst(lc));
+		else
+			mark_rows(state, lfirst(lc));
+	}
+	update_rows(state);
+	foreach(lc, state->groups)
+	{
+		insert_rows(state, lfirst(lc), APPLY_UPSERT);
+		if (state->soft_delete != NULL)
+			insert_rows(state, lfirst(lc), APPLY_DELETE);
+	}
+
+	AtEOXact_GUC(true, nest_level);
+}
+
+/* ----------------------------------------------------------------
+ *		The steps
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Raises an error if a key of the group has several rows in the target.
+ */
+static void
+check_target_keys(ApplyState *state, ApplyGroup *group, ApplyRowSet *seen)
+{
+	StringInfoData sql;
+	NumberReceiver receiver;
+
+	if (proven_unique(state, group))
+		return;
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "SELECT c.n");
+	for (int i = 0; i < state->nkeys; i++)
+		appendStringInfo(&sql, ", c.c%d", state->keys[i].column->store);
+	appendStringInfo(&sql, " FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
+					 state->target_sql);
+	append_match(&sql, state, group);
+
+	init_receiver(&receiver, state, seen, receive_match);
+	for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
+		if (group->rows[kind] != NULL)
+			run(state, group->rows[kind], sql.data, &receiver.pub);
+}
+
+/*
+ * Does an index of the target prove that keys of the group are unique there?
+ */
+static bool
+proven_unique(ApplyState *state, ApplyGroup *group)
+{
+	ListCell   *lc;
+
+	foreach(lc, state->proofs)
+		if ((*(uint64 *) lfirst(lc) & group->nulls) == 0)
+		return true;
+	return false;
+}
+
+/*
+ * Deletes the rows of the target that have a deleted key.
+ */
+static void
+delete_rows(ApplyState *state, ApplyGroup *group)
+{
+	Tuplestorestate *rows = group->rows[APPLY_DELETE];
+	StringInfoData sql;
+	int64		deleted;
+	int64		there = 0;
+
+	if (rows == NULL)
+		return;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "DELETE FROM %s AS t USING " APPLY_ROWS " AS c WHERE ",
+					 state->target_sql);
+	append_match(&sql, state, group);
+	append_newer(&sql, state);
+	deleted = run(state, rows, sql.data, NULL);
+
+	/* of the others, which are still there? */
+	if (deleted < tuplestore_tuple_count(rows) &&
+		(state->sequence != NULL || state->refuses_deletes))
+	{
+		resetStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT c.n FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
+						 state->target_sql);
+		append_match(&sql, state, group);
+		there = run(state, rows, sql.data, NULL);
+	}
+
+	state->result->deleted += deleted;
+	state->result->missing += tuplestore_tuple_count(rows) - deleted - there;
+	if (state->sequence != NULL)
+		state->result->stale += there;
+	else
+		state->result->unchanged += there;
+}
+
+/*
+ * Marks the rows of the target that have a deleted key.
+ */
+static void
+mark_rows(ApplyState *state, ApplyGroup *group)
+{
+	StringInfoData sql;
+	NumberReceiver receiver;
+
+	if (group->rows[APPLY_DELETE] == NULL)
+		return;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "UPDATE %s AS t SET %s = true", state->target_sql,
+					 state->soft_delete->quoted);
+	if (state->sequence != NULL)
+		appendStringInfo(&sql, ", %s = c.c%d", state->sequence->quoted,
+						 state->sequence->store);
+	appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
+	append_match(&sql, state, group);
+	if (state->sequence != NULL)
+		append_newer(&sql, state);
+	else
+		appendStringInfo(&sql, " AND t.%s IS NOT TRUE",
+						 state->soft_delete->quoted);
+	appendStringInfoString(&sql, " RETURNING c.n");
+
+	init_receiver(&receiver, state, &state->marked, receive_updated);
+	state->result->deleted += run(state, group->rows[APPLY_DELETE], sql.data,
+								  &receiver.pub);
+}
+
+/*
+ * Updates the rows of the target that are to change.
+ *
+ * Where a unique value moves between updated rows, the order in which one
+ * statement updates them can make it fail.  Then it is tried again with the
+ * column set to NULL beforehand, if nobody can take offence at that.
+ */
+static void
+update_rows(ApplyState *state)
+{
+	List	   *columns;
+	ErrorData  *error;
+	ErrorData  *second;
+
+	if (!anything_to_update(state))
+		return;
+	columns = columns_to_vacate(state);
+	if (columns == NIL)
+		update_groups(state);
+	else if ((error = try_update(state, NIL)) != NULL)
+	{
+		if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION &&
+			error->sqlerrcode != ERRCODE_EXCLUSION_VIOLATION)
+			ReThrowError(error);
+		second = try_update(state, columns);
+		if (second != NULL)
+			ReThrowError(ERRCODE_TO_CATEGORY(second->sqlerrcode) ==
+						 ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ?
+						 error : second);
+	}
+	state->result->updated += state->updated.count;
+}
+
+static void
+update_groups(ApplyState *state)
+{
+	ListCell   *lc;
+
+	foreach(lc, state->groups)
+	{
+		ApplyGroup *group = lfirst(lc);
+		StringInfoData sql;
+		NumberReceiver receiver;
+		const char *separator = "";
+
+		if (group->rows[APPLY_UPSERT] == NULL)
+			continue;
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "UPDATE %s AS t SET ", state->target_sql);
+		for (int i = 0; i < state->ncolumns; i++)
+		{
+			ApplyColumn *column = &state->columns[i];
+
+			if (!column->in_update &&
+				!(column == state->soft_delete && column->store == 0))
+				continue;
+			appendStringInfo(&sql, "%s%s = %s", separator, column->quoted,
+							 new_value(state, column));
+			separator = ", ";
+		}
+		appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
+		append_match(&sql, state, group);
+		if (state->sequence != NULL)
+			append_newer(&sql, state);
+		else
+			append_differs(&sql, state);
+		appendStringInfoString(&sql, returning(state));
+
+		init_receiver(&receiver, state, &state->updated, receive_updated);
+		run(state, group->rows[APPLY_UPSERT], sql.data, &receiver.pub);
+	}
+}
+
+/*
+ * Updates in a subtransaction, first setting some columns to NULL.  Returns
+ * NULL if that worked, and the error if it did not.
+ */
+static ErrorData *
+try_update(ApplyState *state, List *vacate)
+{
+	MemoryContext oldcontext = CurrentMemoryContext;
+	ResourceOwner oldowner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(oldcontext);
+	PG_TRY();
+	{
+		if (vacate != NIL)
+			vacate_columns(state, vacate);
+		update_groups(state);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(oldcontext);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		memset(state->updated.bits, 0, state->updated.size);
+		state->updated.count = 0;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(oldcontext);
+	CurrentResourceOwner = oldowner;
+	return error;
+}
+
+/*
+ * Sets columns to NULL where an update is going to change them.
+ */
+static void
+vacate_columns(ApplyState *state, List *columns)
+{
+	ListCell   *lc;
+
+	foreach(lc, state->groups)
+	{
+		ApplyGroup *group = lfirst(lc);
+		StringInfoData sql;
+		StringInfoData differs;
+		NumberReceiver receiver;
+		ListCell   *lc2;
+
+		if (group->rows[APPLY_UPSERT] == NULL)
+			continue;
+		initStringInfo(&sql);
+		initStringInfo(&differs);
+		appendStringInfo(&sql, "UPDATE %s AS t SET ", state->target_sql);
+		foreach(lc2, columns)
+		{
+			ApplyColumn *column = lfirst(lc2);
+			char	   *condition =
+				psprintf(CDC_SCHEMA ".image_differs(t.%s, %s)",
+						 column->quoted, new_value(state, column));
+
+			appendStringInfo(&sql, "%s%s = CASE WHEN %s THEN NULL ELSE t.%s END",
+							 differs.len > 0 ? ", " : "", column->quoted,
+							 condition, column->quoted);
+			appendStringInfo(&differs, "%s%s", differs.len > 0 ? " OR " : "",
+							 condition);
+		}
+		appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
+		append_match(&sql, state, group);
+		append_newer(&sql, state);
+		appendStringInfo(&sql, " AND (%s) RETURNING c.n", differs.data);
+
+		init_receiver(&receiver, state, &state->updated, receive_updated);
+		run(state, group->rows[APPLY_UPSERT], sql.data, &receiver.pub);
+	}
+}
+
+/*
+ * One column of each unique or exclusion constraint that an update can break
+ * on the way, and that can be NULL for the moment.  Not if a trigger of the
+ * user's would see that.
+ */
+static List *
+columns_to_vacate(ApplyState *state)
+{
+	List	   *columns = NIL;
+	Relation	rel;
+
+	if (state->relkind != RELKIND_RELATION)
+		return NIL;
+	rel = table_open(state->relid, RowExclusiveLock);
+	if (!has_subclass(state->relid) && !has_user_trigger(rel))
+	{
+		ListCell   *lc;
+
+		foreach(lc, RelationGetIndexList(rel))
+		{
+			ApplyColumn *column = column_to_vacate(state, rel, lfirst_oid(lc));
+
+			if (column != NULL)
+				columns = list_append_unique_ptr(columns, column);
+		}
+	}
+	table_close(rel, NoLock);
+	return columns;
+}
+
+/*
+ * Does an update of the table run a trigger other than those of constraints
+ * and our own?
+ */
+static bool
+has_user_trigger(Relation rel)
+{
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (!trigger->tgisinternal &&
+			TRIGGER_FOR_UPDATE(trigger->tgtype) &&
+			get_func_namespace(trigger->tgfoid) != get_namespace_oid(CDC_SCHEMA, true))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The column to set to NULL so that updates cannot break the constraint of an
+ * index on the way, or NULL if there is none.
+ */
+static ApplyColumn *
+column_to_vacate(ApplyState *state, Relation rel, Oid indexoid)
+{
+	Relation	index = index_open(indexoid, AccessShareLock);
+	Form_pg_index form = index->rd_index;
+	ApplyColumn *result = NULL;
+	bool		eligible = (form->indisunique || form->indisexclusion) &&
+		form->indimmediate && !form->indnullsnotdistinct;
+
+	/* a foreign key that refers to the index would take part */
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+
+		if (trigger->tgconstrindid == indexoid &&
+			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
+			eligible = false;
+	}
+
+	for (int i = 0; eligible && i < form->indnkeyatts && result == NULL; i++)
+	{
+		for (int k = 0; k < state->ncolumns; k++)
+		{
+			ApplyColumn *column = &state->columns[k];
+
+			if (column->attnum == form->indkey.values[i] &&
+				column->in_update && !column->not_null && !column->is_key &&
+				column != state->sequence && column != state->soft_delete)
+				result = column;
+		}
+	}
+	index_close(index, NoLock);
+	return result;
+}
+
+/*
+ * Inserts the rows of the group that have not found one in the target, and
+ * counts what became of those of its kind.
+ */
+static void
+insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind)
+{
+	ApplyRowSet *found = kind == APPLY_UPSERT ? &state->updated :
+		&state->marked;
+	Tuplestorestate *rest = group->rows[kind];
+	int64		inserted;
+	int64		others;
+
+	if (rest == NULL)
+		return;
+	if (found->count > 0)
+		rest = apply_rows_without(state, rest, found);
+	if (rest == NULL)
+		return;
+
+	inserted = insert_rest(state, group, kind, rest);
+	others = tuplestore_tuple_count(rest) - inserted;
+	if (kind == APPLY_UPSERT)
+		state->result->inserted += inserted;
+	else
+		state->result->missing += inserted;
+	if (state->sequence != NULL)
+		state->result->stale += others;
+	else
+		state->result->unchanged += others;
+	if (rest != group->rows[kind])
+		tuplestore_end(rest);
+}
+
+/*
+ * Inserts those of the rows that are not in the target.  Deletes become rows
+ * that are marked as deleted.
+ */
+static int64
+insert_rest(ApplyState *state, ApplyGroup *group, ApplyKind kind,
+			Tuplestorestate *rows)
+{
+	StringInfoData sql;
+	StringInfoData values;
+	bool		identity = false;
+
+	initStringInfo(&sql);
+	initStringInfo(&values);
+	appendStringInfo(&sql, "INSERT INTO %s (", state->target_sql);
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (!column->in_insert && column != state->soft_delete)
+			continue;
+		if (values.len > 0)
+		{
+			appendStringInfoString(&sql, ", ");
+			appendStringInfoString(&values, ", ");
+		}
+		appendStringInfoString(&sql, column->quoted);
+		if (column == state->soft_delete &&
+			(kind == APPLY_DELETE || column->store == 0))
+			appendStringInfoString(&values,
+								   kind == APPLY_DELETE ? "true" : "false");
+		else
+			appendStringInfo(&values, "c.c%d", column->store);
+		identity |= column->identity != '\0';
+	}
+	if (values.len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_GENERATED_ALWAYS),
+				 errmsg("changelog has no column that can be inserted into target \"%s\"",
+						state->target)));
+	appendStringInfo(&sql, ")%s SELECT %s FROM " APPLY_ROWS
+					 " AS c WHERE NOT EXISTS (SELECT FROM %s AS t WHERE ",
+					 identity ? " OVERRIDING SYSTEM VALUE" : "",
+					 values.data, state->target_sql);
+	append_match(&sql, state, group);
+	appendStringInfoChar(&sql, ')');
+	return run(state, rows, sql.data, NULL);
+}
+
+/* ----------------------------------------------------------------
+ *		Parts of statements
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The condition that a stored row and one of the target have the same key.
+ */
+static void
+append_match(StringInfo buf, ApplyState *state, ApplyGroup *group)
+{
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		ApplyKey   *key = &state->keys[i];
+		char	   *theirs = psprintf("t.%s", key->column->quoted);
+
+		if (i > 0)
+			appendStringInfoString(buf, " AND ");
+
+		/* unlike IS NULL, this does not look into composite values */
+		if (group->nulls & (UINT64CONST(1) << i))
+			appendStringInfo(buf, "%s IS NOT DISTINCT FROM NULL", theirs);
+		else
+			generate_operator_clause(buf, theirs,
+									 key->column->declared_type,
+									 key->equal_op,
+									 psprintf("c.c%d", key->column->store),
+									 key->column->type);
+	}
+}
+
+/*
+ * " AND the stored row is newer", if there is a sequence.
+ */
+static void
+append_newer(StringInfo buf, ApplyState *state)
+{
+	char	   *theirs;
+
+	if (state->sequence == NULL)
+		return;
+	theirs = psprintf("t.%s", state->sequence->quoted);
+	appendStringInfo(buf, " AND (%s IS NOT DISTINCT FROM NULL OR ", theirs);
+	generate_operator_clause(buf,
+							 psprintf("c.c%d", state->sequence->store),
+							 state->sequence->type,
+							 state->sequence_gt,
+							 theirs, state->sequence->declared_type);
+	appendStringInfoChar(buf, ')');
+}
+
+/*
+ * " AND an update would change the target's row".
+ */
+static void
+append_differs(StringInfo buf, ApplyState *state)
+{
+	const char *separator = " AND (";
+
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (!column->in_update &&
+			!(column == state->soft_delete && column->store == 0) &&
+			!(column->store > 0 && !column->is_key && !column->generated))
+			continue;
+		appendStringInfo(buf, "%s" CDC_SCHEMA ".image_differs(t.%s, %s)",
+						 separator, column->quoted, new_value(state, column));
+		separator = " OR ";
+	}
+	appendStringInfoChar(buf, ')');
+}
+
+/*
+ * The value of a column after an update.
+ */
+static const char *
+new_value(ApplyState *state, ApplyColumn *column)
+{
+	if (column->store == 0)
+		return "false";			/* soft_delete */
+	if (state->options->ignore_null_updates)
+		return psprintf("COALESCE(c.c%d, t.%s)", column->store,
+						column->quoted);
+	return psprintf("c.c%d", column->store);
+}
+
+static bool
+anything_to_update(ApplyState *state)
+{
+	for (int i = 0; i < state->ncolumns; i++)
+		if (state->columns[i].in_update || &state->columns[i] == state->soft_delete)
+			return true;
+	return false;
+}
+
+/*
+ * The RETURNING clause of an update: the row's number, and for each identity
+ * column that UPDATE cannot write, whether it would have had to.
+ */
+static const char *
+returning(ApplyState *state)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, " RETURNING c.n");
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (column->store > 0 && !column->is_key &&
+			column->identity == ATTRIBUTE_IDENTITY_ALWAYS)
+			appendStringInfo(&buf, ", " CDC_SCHEMA ".image_differs(t.%s, %s)",
+							 column->quoted, new_value(state, column));
+	}
+	return buf.data;
+}
+
+/* ----------------------------------------------------------------
+ *		Running statements
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Runs a statement over stored rows; the result goes to "dest", or nowhere.
+ * Returns the number of rows that the statement produced or changed.
+ */
+static int64
+run(ApplyState *state, Tuplestorestate *rows, const char *sql,
+	DestReceiver *dest)
+{
+	EphemeralNamedRelationData relation = {0};
+	SPIExecuteOptions options = {0};
+	int			rc;
+
+	relation.md.name = APPLY_ROWS;
+	relation.md.tupdesc = state->store_desc;
+	relation.md.enrtype = ENR_NAMED_TUPLESTORE;
+	relation.md.enrtuples = tuplestore_tuple_count(rows);
+	relation.reldata = rows;
+
+	/* one may be left over from a statement that failed */
+	(void) SPI_unregister_relation(APPLY_ROWS);
+	rc = SPI_register_relation(&relation);
+	if (rc != SPI_OK_REL_REGISTER)
+		elog(ERROR, "SPI_register_relation failed: %s",
+			 SPI_result_code_string(rc));
+
+	options.dest = dest != NULL ? dest : None_Receiver;
+	rc = SPI_execute_extended(sql, &options);
+	if (rc < 0)
+		elog(ERROR, "SPI_execute_extended failed: %s",
+			 SPI_result_code_string(rc));
+	(void) SPI_unregister_relation(APPLY_ROWS);
+	return (int64) SPI_processed;
+}
+
+static void
+receive_startup(DestReceiver *self, int operation, TupleDesc typeinfo)
+{
+}
+
+static void
+receive_nothing(DestReceiver *self)
+{
+}
+
+static void
+init_receiver(NumberReceiver *receiver, ApplyState *state,
+			  ApplyRowSet *numbers,
+			  bool (*receive) (TupleTableSlot *, DestReceiver *))
+{
+	receiver->pub.receiveSlot = receive;
+	receiver->pub.rStartup = receive_startup;
+	receiver->pub.rShutdown = receive_nothing;
+	receiver->pub.rDestroy = receive_nothing;
+	receiver->pub.mydest = DestTuplestore;
+	receiver->state = state;
+	receiver->numbers = numbers;
+}
+
+/*
+ * Takes note of a stored row that has a match in the target.  A second one is
+ * an error; the key comes after the number.
+ */
+static bool
+receive_match(TupleTableSlot *slot, DestReceiver *self)
+{
+	NumberReceiver *receiver = (NumberReceiver *) self;
+
+	slot_getallattrs(slot);
+	if (!apply_rowset_add(receiver->numbers, DatumGetInt64(slot->tts_values[0])))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("apply_changelog failed: multiple rows in destination table match key [%s]",
+						apply_key_names(receiver->state)),
+				 errdetail("Key %s has more than one row in \"%s\".",
+						   apply_key_detail(receiver->state,
+											&slot->tts_values[1],
+											&slot->tts_isnull[1]),
+						   receiver->state->target)));
+	return true;
+}
+
+/*
+ * Takes note of a stored row that has updated the target.
+ */
+static bool
+receive_updated(TupleTableSlot *slot, DestReceiver *self)
+{
+	NumberReceiver *receiver = (NumberReceiver *) self;
+	ApplyState *state = receiver->state;
+	int			identity = 0;
+
+	slot_getallattrs(slot);
+	(void) apply_rowset_add(receiver->numbers,
+							DatumGetInt64(slot->tts_values[0]));
+
+	/* see returning() */
+	for (int i = 0; i < state->ncolumns &&
+		 identity < slot->tts_tupleDescriptor->natts - 1; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (column->store == 0 || column->is_key ||
+			column->identity != ATTRIBUTE_IDENTITY_ALWAYS)
+			continue;
+		if (DatumGetBool(slot->tts_values[++identity]))
+			ereport(ERROR,
+					(errcode(ERRCODE_GENERATED_ALWAYS),
+					 errmsg("cannot update identity column \"%s\" of target \"%s\"",
+							column->name, state->target),
+					 errdetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.",
+							   column->name)));
+	}
+	return true;
+}
