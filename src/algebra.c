@@ -171,20 +171,67 @@ cdc_algebra_init(CdcAlgebra *algebra)
 }
 
 /*
+ * Are the first two events a row and its successor of the same key?
+ */
+static inline bool
+is_mates(const CdcEvent *events)
+{
+	return (events[1].bits & CDC_EVENT_MATE) != 0 &&
+		!CdcEventIsPlus(&events[0]) && events[0].snap == events[1].snap;
+}
+
+/*
  * Compute the changelog of a bag of events, which are put in another order.
- * All events of a hash must be in one call.
+ * All events of a hash must be in one call, and mates next to each other.
+ *
+ * Most hashes have but one event, or a pair of mates.  They are found with an
+ * array of counters, and need no sorting.
  */
 void
 cdc_algebra_run(CdcAlgebra *algebra, CdcEvent *events, Size nevents)
 {
+	Size		nslots = 1024;
+	uint8	   *seen;
 	Size		begin = 0;
+	Size		rest = 0;
 
-	sort_events(events, nevents);
-	while (begin < nevents)
+	while (nslots < nevents * 4 && nslots < (Size) 64 * 1024 * 1024)
+		nslots *= 2;
+	seen = MemoryContextAllocExtended(algebra->scratch->context, nslots,
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (Size i = 0; i < nevents; i++)
+	{
+		uint8	   *count = &seen[events[i].hash & (nslots - 1)];
+
+		if (i > 0 && algebra->by_key && is_mates(&events[i - 1]))
+			continue;
+		if (*count < 2)
+			(*count)++;
+	}
+
+	for (Size i = 0; i < nevents;)
+	{
+		Size		n = i + 1 < nevents && algebra->by_key &&
+			is_mates(&events[i]) ? 2 : 1;
+
+		if (seen[events[i].hash & (nslots - 1)] == 1)
+		{
+			CHECK_FOR_INTERRUPTS();
+			process_class(algebra, &events[i], n);
+			i += n;
+			continue;
+		}
+		while (n-- > 0)
+			events[rest++] = events[i++];
+	}
+	pfree(seen);
+
+	sort_events(events, rest);
+	while (begin < rest)
 	{
 		Size		end = begin + 1;
 
-		while (end < nevents && events[end].hash == events[begin].hash)
+		while (end < rest && events[end].hash == events[begin].hash)
 			end++;
 		CHECK_FOR_INTERRUPTS();
 		process_group(algebra, &events[begin], end - begin);
@@ -224,16 +271,6 @@ grow(CdcScratch *s, void *items, Size size, Size count, Size *space)
 	if (items == NULL)
 		return MemoryContextAllocHuge(s->context, wanted * size);
 	return repalloc_huge(items, wanted * size);
-}
-
-/*
- * Are the first two events a row and its successor of the same key?
- */
-static inline bool
-is_mates(const CdcEvent *events)
-{
-	return (events[1].bits & CDC_EVENT_MATE) != 0 &&
-		!CdcEventIsPlus(&events[0]) && events[0].snap == events[1].snap;
 }
 
 /*
@@ -607,6 +644,26 @@ process_key(CdcAlgebra *a, CdcEvent *events, Size n)
 {
 	CdcScratch *s = a->scratch;
 	Size		touched = 0;
+
+	/* A key that was changed once, as most are */
+	if (!a->have_content && a->mode != CDC_MODE_NET)
+	{
+		bool		before = a->mode != CDC_MODE_LATEST;
+
+		if (n == 1)
+		{
+			a->emit(a->arg, &events[0],
+					CdcEventIsPlus(&events[0]) ? CDC_INSERT : CDC_DELETE);
+			return;
+		}
+		if (n == 2 && is_mates(events))
+		{
+			if (before)
+				a->emit(a->arg, &events[0], CDC_UPDATE_BEFORE);
+			a->emit(a->arg, &events[1], CDC_UPDATE_AFTER);
+			return;
+		}
+	}
 
 	for (Size i = 0; i < n && touched == 0; i++)
 		if (in_range(a, &events[i]))

@@ -52,7 +52,9 @@ struct CdcOutput
 	Size		nrows;
 	Size		space;
 	Size		limit;
-	Size		next;
+	Size		prefix;			/* so many came in ascending order */
+	Size		next;			/* of the prefix */
+	Size		next_rest;
 	Size		memory;
 	Tuplesortstate *sort;		/* NULL as long as all is in memory */
 };
@@ -254,12 +256,18 @@ cdc_output_add(CdcOutput *output, const CdcEvent *event, CdcChange change)
 	if (output->sort)
 		tuplesort_putdatum(output->sort, Int64GetDatum(row), false);
 	else
+	{
+		if (output->prefix == output->nrows &&
+			(output->nrows == 0 || row > output->rows[output->nrows - 1]))
+			output->prefix++;
 		output->rows[output->nrows] = row;
+	}
 	output->nrows++;
 }
 
 /*
- * Put the rows in the order of their positions.
+ * Put the rows in the order of their positions.  Most came in that order: only
+ * what follows those that did is sorted, and cdc_output_next() merges the two.
  */
 void
 cdc_output_sort(CdcOutput *output)
@@ -267,8 +275,10 @@ cdc_output_sort(CdcOutput *output)
 	if (output->sort)
 		tuplesort_performsort(output->sort);
 	else
-		sort_positions(output->rows, output->nrows);
+		sort_positions(output->rows + output->prefix,
+					   output->nrows - output->prefix);
 	output->next = 0;
+	output->next_rest = output->prefix;
 }
 
 /*
@@ -290,9 +300,16 @@ cdc_output_next(CdcOutput *output, CdcOutputRow *row)
 	}
 	else
 	{
-		if (output->next == output->nrows)
+		bool		have = output->next < output->prefix;
+		bool		have_rest = output->next_rest < output->nrows;
+
+		if (have && (!have_rest ||
+					 output->rows[output->next] < output->rows[output->next_rest]))
+			value = output->rows[output->next++];
+		else if (have_rest)
+			value = output->rows[output->next_rest++];
+		else
 			return false;
-		value = output->rows[output->next++];
 	}
 	row->source = (uint16) (value >> 48);
 	row->block = (uint32) (value >> 16);

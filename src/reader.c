@@ -63,6 +63,13 @@
 /* Intervals of blocks nearer to each other than this are read as one */
 #define READ_GAP		8
 
+/*
+ * Memory for events, besides work_mem, and for positions of the output.  The
+ * events are gone when the result is written, which has work_mem for itself.
+ */
+#define SINK_MEMORY		((Size) 8 * 1024 * 1024)
+#define OUTPUT_MEMORY	((Size) 8 * 1024 * 1024)
+
 /* A relation that rows are in: the live table, or a segment of the log */
 typedef struct RowSource
 {
@@ -228,8 +235,8 @@ cdc_read_changelog(CdcRange *range, Relation source,
 	}
 	for (int i = 0; i < range->nsnaps; i++)
 		expected += range->snaps[i].inserted + range->snaps[i].deleted;
-	reader->sink = cdc_sink_create((Size) work_mem * 1024 / 4 * 3, expected);
-	reader->output = cdc_output_create((Size) work_mem * 1024 / 4);
+	reader->sink = cdc_sink_create((Size) work_mem * 1024 + SINK_MEMORY, expected);
+	reader->output = cdc_output_create(OUTPUT_MEMORY);
 	open_sources(reader);
 	index_transactions(reader);
 

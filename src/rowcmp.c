@@ -30,6 +30,9 @@
 #include "cdc_changelog.h"
 #include "rowcmp.h"
 
+/* Columns that are taken out of a row together */
+#define DEFORM_STEP	4
+
 /* Hash of a NULL */
 #define HASH_NULL	0x9e3779b9
 
@@ -261,12 +264,18 @@ bool
 cdc_same_image(const CdcRowCompare *cmp, TupleTableSlot *a, int shift_a,
 			   TupleTableSlot *b, int shift_b)
 {
-	slot_getallattrs(a);
-	slot_getallattrs(b);
-	for (int i = 0; i < cmp->desc->natts; i++)
+	int			natts = cmp->desc->natts;
+
+	for (int i = 0; i < natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(cmp->desc, i);
 
+		/* a few at a time, as most rows that differ do so early */
+		if (i % DEFORM_STEP == 0)
+		{
+			slot_getsomeattrs(a, Min(i + DEFORM_STEP, natts) + shift_a);
+			slot_getsomeattrs(b, Min(i + DEFORM_STEP, natts) + shift_b);
+		}
 		if (att->attisdropped)
 			continue;
 		if (a->tts_isnull[i + shift_a] != b->tts_isnull[i + shift_b])
