@@ -75,6 +75,9 @@ typedef struct HashedEvent
 	CdcEvent   *event;
 } HashedEvent;
 
+/* Counters up to two, of two bits each, in a word */
+#define SEEN_PER_WORD	16
+
 /* A growing array */
 #define GROWING(type) \
 	struct { type *items; Size n; Size space; }
@@ -185,36 +188,41 @@ is_mates(const CdcEvent *events)
  * All events of a hash must be in one call, and mates next to each other.
  *
  * Most hashes have but one event, or a pair of mates.  They are found with an
- * array of counters, and need no sorting.
+ * array of counters, small enough for the processor's cache, and need no
+ * sorting.
  */
 void
 cdc_algebra_run(CdcAlgebra *algebra, CdcEvent *events, Size nevents)
 {
 	Size		nslots = 1024;
-	uint8	   *seen;
+	uint32	   *seen;
 	Size		begin = 0;
 	Size		rest = 0;
 
-	while (nslots < nevents * 4 && nslots < (Size) 64 * 1024 * 1024)
+	while (nslots < nevents * 4 && nslots < (Size) 1024 * 1024 * 1024)
 		nslots *= 2;
-	seen = MemoryContextAllocExtended(algebra->scratch->context, nslots,
+	seen = MemoryContextAllocExtended(algebra->scratch->context,
+									  nslots / SEEN_PER_WORD * sizeof(uint32),
 									  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (Size i = 0; i < nevents; i++)
 	{
-		uint8	   *count = &seen[events[i].hash & (nslots - 1)];
+		uint32		slot = events[i].hash & (nslots - 1);
+		uint32	   *word = &seen[slot / SEEN_PER_WORD];
+		int			shift = slot % SEEN_PER_WORD * 2;
 
 		if (i > 0 && algebra->by_key && is_mates(&events[i - 1]))
 			continue;
-		if (*count < 2)
-			(*count)++;
+		/* 0 becomes 1, 1 becomes 3, 3 stays */
+		*word |= ((*word >> shift & 1) << 1 | 1) << shift;
 	}
 
 	for (Size i = 0; i < nevents;)
 	{
+		uint32		slot = events[i].hash & (nslots - 1);
 		Size		n = i + 1 < nevents && algebra->by_key &&
 			is_mates(&events[i]) ? 2 : 1;
 
-		if (seen[events[i].hash & (nslots - 1)] == 1)
+		if ((seen[slot / SEEN_PER_WORD] >> slot % SEEN_PER_WORD * 2 & 2) == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			process_class(algebra, &events[i], n);
