@@ -36,7 +36,8 @@ COMMENT ON SCHEMA cdc IS 'changelogs of tables: functions and catalog tables of 
 CREATE SEQUENCE cdc.table_number AS int;
 COMMENT ON SEQUENCE cdc.table_number IS 'numbers of tracked tables';
 
-CREATE SEQUENCE cdc.transaction_number;
+-- only has to be unique, so a session can take a few at a time
+CREATE SEQUENCE cdc.transaction_number CACHE 32;
 COMMENT ON SEQUENCE cdc.transaction_number IS 'numbers that mark the rows of one transaction in the logs';
 
 CREATE TABLE cdc.tracked_table (

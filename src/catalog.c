@@ -28,6 +28,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -79,6 +80,8 @@ static void decode_tracked(HeapTuple tuple, TupleDesc tupdesc,
 						   CdcTracked *tracked);
 static bool lookup_tracked(CdcCatalogRel index, ScanKey key,
 						   CdcTracked *tracked);
+static void insert_snapshot_tuple(Relation rel, HeapTuple tuple,
+								  const Datum *values);
 static void decode_runs(Datum blocks, CdcSnapshotRow *row);
 
 /*
@@ -461,9 +464,43 @@ cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row)
 
 	rel = table_open(require_catalog_oid(CDC_SNAPSHOT), RowExclusiveLock);
 	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	CatalogTupleInsert(rel, tuple);
+	insert_snapshot_tuple(rel, tuple, values);
 	heap_freetuple(tuple);
 	table_close(rel, RowExclusiveLock);
+}
+
+/*
+ * Insert a row into cdc.snapshot and its index.
+ *
+ * This is in the way of every commit, so where there is just the primary key,
+ * as there should be, it is served without the executor's general machinery.
+ */
+static void
+insert_snapshot_tuple(Relation rel, HeapTuple tuple, const Datum *values)
+{
+	Oid			indexid = require_catalog_oid(CDC_SNAPSHOT_PKEY);
+	List	   *indexes = RelationGetIndexList(rel);
+	Relation	index;
+	IndexInfo  *info;
+	Datum		keys[2];
+	bool		keynulls[2] = {false, false};
+
+	if (list_length(indexes) != 1 || linitial_oid(indexes) != indexid)
+	{
+		CatalogTupleInsert(rel, tuple);
+		return;
+	}
+
+	simple_heap_insert(rel, tuple);
+	index = index_open(indexid, RowExclusiveLock);
+	info = BuildIndexInfo(index);
+	keys[0] = values[Anum_cdc_snapshot_table_id - 1];
+	keys[1] = values[Anum_cdc_snapshot_snapshot_id - 1];
+	index_insert(index, keys, keynulls, &tuple->t_self, rel,
+				 UNIQUE_CHECK_YES, false, info);
+	index_close(index, NoLock);
+	pfree(info);
+	list_free(indexes);
 }
 
 /*

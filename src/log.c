@@ -362,16 +362,6 @@ cdc_log_append(Relation log, HeapTuple *tuples, int ntuples,
 			   BulkInsertState bistate, CdcRunList *runs)
 {
 	CommandId	cid = GetCurrentCommandId(true);
-	BlockNumber target = RelationGetTargetBlock(log);
-
-	/*
-	 * The block this session wrote to last may be far behind the end by now;
-	 * then start anew at the end, or the transaction's rows would lie far
-	 * apart.
-	 */
-	if (target != InvalidBlockNumber &&
-		target + CDC_RUN_GAP < RelationGetNumberOfBlocks(log))
-		RelationSetTargetBlock(log, InvalidBlockNumber);
 
 	if (ntuples == 1)
 	{
