@@ -36,8 +36,8 @@ COMMENT ON SCHEMA cdc IS 'changelogs of tables: functions and catalog tables of 
 CREATE SEQUENCE cdc.table_number AS int;
 COMMENT ON SEQUENCE cdc.table_number IS 'numbers of tracked tables';
 
--- only has to be unique, so a session can take a few at a time
-CREATE SEQUENCE cdc.transaction_number CACHE 32;
+-- numbers only have to be unique: a session draws 32 of them at a time
+CREATE SEQUENCE cdc.transaction_number INCREMENT BY 32;
 COMMENT ON SEQUENCE cdc.transaction_number IS 'numbers that mark the rows of one transaction in the logs';
 
 CREATE TABLE cdc.tracked_table (
@@ -57,6 +57,9 @@ CREATE TABLE cdc.log_segment (
   table_id int NOT NULL,
   segment int NOT NULL,
   log_table regclass NOT NULL,
+  last_snapshot bigint,
+  rewritten_xid xid8,
+  rewritten_next_xid xid8,
   CONSTRAINT log_segment_pkey PRIMARY KEY (table_id, segment)
 );
 COMMENT ON TABLE cdc.log_segment IS 'the tables that hold the log of a tracked table';

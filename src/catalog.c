@@ -31,9 +31,11 @@
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -47,6 +49,7 @@
 
 #include "catalog.h"
 #include "cdc_changelog.h"
+#include "segment.h"
 
 /* Names of the relations, in the order of CdcCatalogRel */
 static const char *const catalog_names[CDC_NUM_CATALOG_RELS] = {
@@ -64,6 +67,9 @@ static const char *const catalog_names[CDC_NUM_CATALOG_RELS] = {
 };
 
 static Oid	catalog_oids[CDC_NUM_CATALOG_RELS];
+
+/* Is it known that cdc.snapshot has no index but its primary key? */
+static bool snapshot_index_known = false;
 
 /* Entry of the cache of tracked tables */
 typedef struct TrackedEntry
@@ -117,12 +123,18 @@ relcache_callback(Datum arg, Oid relid)
 		if (entry)
 			entry->valid = false;
 		for (int i = 0; i < CDC_NUM_CATALOG_RELS; i++)
+		{
 			if (catalog_oids[i] == relid)
+			{
 				catalog_oids[i] = InvalidOid;
+				snapshot_index_known = false;
+			}
+		}
 		return;
 	}
 
 	memset(catalog_oids, 0, sizeof(catalog_oids));
+	snapshot_index_known = false;
 	hash_seq_init(&status, tracked_cache);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		entry->valid = false;
@@ -343,16 +355,82 @@ cdc_tracked_insert(const CdcTracked *tracked)
 											nulls));
 	table_close(rel, RowExclusiveLock);
 
-	values[Anum_cdc_log_segment_table_id - 1] = Int32GetDatum(tracked->table_id);
-	values[Anum_cdc_log_segment_segment - 1] = Int32GetDatum(tracked->segment);
-	values[Anum_cdc_log_segment_log_table - 1] = ObjectIdGetDatum(tracked->logrelid);
-	rel = table_open(require_catalog_oid(CDC_LOG_SEGMENT), RowExclusiveLock);
-	CatalogTupleInsert(rel, heap_form_tuple(RelationGetDescr(rel), values,
-											nulls));
+	cdc_segment_insert(tracked);
+	CacheInvalidateRelcacheByRelid(tracked->relid);
+	CommandCounterIncrement();
+}
+
+/*
+ * Change what may change in a row of cdc.tracked_table: the segment that is
+ * written to, and the oldest readable snapshot.  The caller holds the lock on
+ * the table's segments (segment.c).
+ */
+void
+cdc_tracked_update(const CdcTracked *tracked)
+{
+	Datum		values[Natts_cdc_tracked_table] = {0};
+	bool		nulls[Natts_cdc_tracked_table] = {0};
+	bool		replaces[Natts_cdc_tracked_table] = {0};
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	values[Anum_cdc_tracked_table_segment - 1] = Int32GetDatum(tracked->segment);
+	replaces[Anum_cdc_tracked_table_segment - 1] = true;
+	values[Anum_cdc_tracked_table_log_table - 1] = ObjectIdGetDatum(tracked->logrelid);
+	replaces[Anum_cdc_tracked_table_log_table - 1] = true;
+	values[Anum_cdc_tracked_table_oldest - 1] = Int64GetDatum(tracked->oldest);
+	replaces[Anum_cdc_tracked_table_oldest - 1] = true;
+
+	ScanKeyInit(&key, Anum_cdc_tracked_table_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(tracked->table_id));
+	rel = table_open(require_catalog_oid(CDC_TRACKED_TABLE), RowExclusiveLock);
+	scan = systable_beginscan(rel, require_catalog_oid(CDC_TRACKED_TABLE_PKEY),
+							  true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "tracked table %d does not exist", tracked->table_id);
+	tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+							  replaces);
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	systable_endscan(scan);
 	table_close(rel, RowExclusiveLock);
 
 	CacheInvalidateRelcacheByRelid(tracked->relid);
 	CommandCounterIncrement();
+}
+
+/*
+ * The oldest readable snapshot of a table as of an MVCC snapshot.  A reader
+ * must take it from the same one as the rows of cdc.snapshot: the cached value
+ * may be older, and what is expired meanwhile would just be missing.
+ */
+int64
+cdc_tracked_oldest(const CdcTracked *tracked, Snapshot snapshot)
+{
+	int64		result = tracked->oldest;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_cdc_tracked_table_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(tracked->table_id));
+	rel = table_open(require_catalog_oid(CDC_TRACKED_TABLE), AccessShareLock);
+	scan = systable_beginscan(rel, require_catalog_oid(CDC_TRACKED_TABLE_PKEY),
+							  true, snapshot, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		CdcTracked	row;
+
+		decode_tracked(tuple, RelationGetDescr(rel), &row);
+		result = row.oldest;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 /*
@@ -479,28 +557,42 @@ static void
 insert_snapshot_tuple(Relation rel, HeapTuple tuple, const Datum *values)
 {
 	Oid			indexid = require_catalog_oid(CDC_SNAPSHOT_PKEY);
-	List	   *indexes = RelationGetIndexList(rel);
 	Relation	index;
-	IndexInfo  *info;
+	IndexInfo	info;
 	Datum		keys[2];
 	bool		keynulls[2] = {false, false};
 
-	if (list_length(indexes) != 1 || linitial_oid(indexes) != indexid)
+	if (!snapshot_index_known)
 	{
-		CatalogTupleInsert(rel, tuple);
-		return;
+		List	   *indexes = RelationGetIndexList(rel);
+
+		if (list_length(indexes) != 1 || linitial_oid(indexes) != indexid)
+		{
+			CatalogTupleInsert(rel, tuple);
+			return;
+		}
+		snapshot_index_known = true;
 	}
 
 	simple_heap_insert(rel, tuple);
+
+	/* a btree has no use for more of this */
+	memset(&info, 0, sizeof(info));
+	NodeSetTag(&info, T_IndexInfo);
+	info.ii_NumIndexAttrs = info.ii_NumIndexKeyAttrs = 2;
+	info.ii_IndexAttrNumbers[0] = Anum_cdc_snapshot_table_id;
+	info.ii_IndexAttrNumbers[1] = Anum_cdc_snapshot_snapshot_id;
+	info.ii_Unique = true;
+	info.ii_ReadyForInserts = true;
+	info.ii_Am = BTREE_AM_OID;
+	info.ii_Context = CurrentMemoryContext;
+
 	index = index_open(indexid, RowExclusiveLock);
-	info = BuildIndexInfo(index);
 	keys[0] = values[Anum_cdc_snapshot_table_id - 1];
 	keys[1] = values[Anum_cdc_snapshot_snapshot_id - 1];
 	index_insert(index, keys, keynulls, &tuple->t_self, rel,
-				 UNIQUE_CHECK_YES, false, info);
+				 UNIQUE_CHECK_YES, false, &info);
 	index_close(index, NoLock);
-	pfree(info);
-	list_free(indexes);
 }
 
 /*
@@ -545,6 +637,8 @@ cdc_snapshot_decode(HeapTuple tuple, TupleDesc tupdesc, CdcSnapshotRow *row)
 	row->kind = DatumGetChar(values[Anum_cdc_snapshot_kind - 1]);
 	row->reason = nulls[Anum_cdc_snapshot_reason - 1] ? NULL :
 		TextDatumGetCString(values[Anum_cdc_snapshot_reason - 1]);
+	row->native = HeapTupleHeaderGetRawXmin(tuple->t_data) ==
+		(TransactionId) row->xid;
 	row->nruns = 0;
 	row->runs = NULL;
 	if (!nulls[Anum_cdc_snapshot_blocks - 1])

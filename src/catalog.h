@@ -31,10 +31,13 @@
 #define Anum_cdc_tracked_table_sequence		7
 
 /* cdc.log_segment */
-#define Natts_cdc_log_segment				3
+#define Natts_cdc_log_segment				6
 #define Anum_cdc_log_segment_table_id		1
 #define Anum_cdc_log_segment_segment		2
 #define Anum_cdc_log_segment_log_table		3
+#define Anum_cdc_log_segment_last_snapshot	4
+#define Anum_cdc_log_segment_rewritten		5
+#define Anum_cdc_log_segment_rewritten_next 6
 
 /* cdc.snapshot */
 #define Natts_cdc_snapshot					14
@@ -116,6 +119,9 @@ typedef struct CdcSnapshotRow
 	char	   *reason;			/* NULL, or why this is a gap */
 	int			nruns;			/* block intervals of its rows, ascending */
 	CdcBlockRun *runs;
+	bool		native;			/* the row was written by that xid itself, so
+								 * its log rows were too; false after a
+								 * restore.  Set by cdc_snapshot_decode(). */
 } CdcSnapshotRow;
 
 extern Oid	cdc_catalog_oid(CdcCatalogRel which);
@@ -127,6 +133,8 @@ extern bool cdc_tracked_lookup(Oid relid, CdcTracked *tracked);
 extern bool cdc_tracked_lookup_id(int32 table_id, CdcTracked *tracked);
 extern void cdc_tracked_require(Oid relid, CdcTracked *tracked);
 extern void cdc_tracked_insert(const CdcTracked *tracked);
+extern void cdc_tracked_update(const CdcTracked *tracked);
+extern int64 cdc_tracked_oldest(const CdcTracked *tracked, Snapshot snapshot);
 extern void cdc_tracked_delete(int32 table_id);
 
 extern void cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row);

@@ -48,6 +48,9 @@
 /* ... and all levels of the current subtransaction when together so many */
 #define MAX_TOTAL_BYTES		(4 * 1024 * 1024)
 
+/* Increment of the sequence cdc.transaction_number */
+#define XACT_NUMBER_STEP	32
+
 /* What one (sub)transaction has captured of one table */
 typedef struct XactLevel
 {
@@ -119,13 +122,31 @@ cdc_xact_table(const CdcTracked *tracked)
 
 /*
  * The number that marks this transaction's rows in the logs.
+ *
+ * Numbers have to be unique but come in no order, so a session draws as many
+ * as the sequence's increment says and uses them one by one.
  */
 int64
 cdc_xact_number(void)
 {
+	static Oid	seqid = InvalidOid;
+	static int64 next = 0;
+	static int	left = 0;
+
 	if (xact_number == 0)
-		xact_number = nextval_internal(cdc_catalog_oid(CDC_TRANSACTION_NUMBER),
-									   false);
+	{
+		Oid			current = cdc_catalog_oid(CDC_TRANSACTION_NUMBER);
+
+		/* the extension may have been dropped and created again */
+		if (left == 0 || seqid != current)
+		{
+			next = nextval_internal(current, false);
+			left = XACT_NUMBER_STEP;
+			seqid = current;
+		}
+		xact_number = next++;
+		left--;
+	}
 	return xact_number;
 }
 
