@@ -27,6 +27,7 @@
 PG_MODULE_MAGIC_EXT(.name = "cdc_changelog",.version = CDC_CHANGELOG_VERSION);
 
 int			cdc_horizon_timeout = 1000;
+int			cdc_segment_size = 65536;
 static int	cdc_table_id = 0;
 
 void		_PG_init(void);
@@ -43,6 +44,15 @@ _PG_init(void)
 							&cdc_horizon_timeout,
 							1000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+
+	/* Not for everybody: small segments are many tables. */
+	DefineCustomIntVariable("cdc_changelog.segment_size",
+							"Size at which the log of a table goes on in another segment.",
+							"Expired history is given back to the operating system by segments.",
+							&cdc_segment_size,
+							65536, BLCKSZ / 1024, INT_MAX,
+							PGC_SUSET, GUC_UNIT_KB,
 							NULL, NULL, NULL);
 
 	/*

@@ -34,5 +34,6 @@
 
 /* Settings, defined in cdc_changelog.c */
 extern int	cdc_horizon_timeout;	/* milliseconds; 0 does not wait */
+extern int	cdc_segment_size;	/* kilobytes */
 
 #endif							/* CDC_CHANGELOG_H */

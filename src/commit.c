@@ -41,6 +41,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "segment.h"
 
 /* A level is written when it holds so many rows or bytes ... */
 #define MAX_LEVEL_ROWS		1000
@@ -71,6 +72,7 @@ struct CdcXactTable
 {
 	CdcXactTable *next;
 	CdcTracked	tracked;		/* as it was at the first change */
+	bool		pinned;			/* its segment is locked, and written to */
 	XactLevel  *level;			/* innermost */
 };
 
@@ -81,10 +83,12 @@ static Size total_bytes = 0;	/* of all rows not yet written */
 static XactLevel *current_level(CdcXactTable *table);
 static void write_level(CdcXactTable *table, XactLevel *level,
 						BulkInsertState bistate);
+static void discard_rows(XactLevel *level);
 static void drop_level(CdcXactTable *table);
+static void unpin(CdcXactTable *table);
 static void merge_level(CdcXactTable *table);
-static void finish_transaction(void);
-static void finish_table(CdcXactTable *table);
+static void finish_transaction(bool prepare);
+static void finish_table(CdcXactTable *table, bool prepare);
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 							 SubTransactionId parentSubid, void *arg);
@@ -266,13 +270,37 @@ write_level(CdcXactTable *table, XactLevel *level, BulkInsertState bistate)
 		return;
 
 	Assert(level->nest_level == GetCurrentTransactionNestLevel());
-	log = table_open(table->tracked.logrelid, RowExclusiveLock);
+	if (!table->pinned)
+	{
+		/* another segment may be the newest one by now */
+		if (!cdc_segment_pin(&table->tracked))
+		{
+			/* the transaction itself has untracked or dropped the table */
+			discard_rows(level);
+			return;
+		}
+		table->pinned = true;
+	}
+	log = table_open(table->tracked.logrelid, NoLock);
 	/* cdc_log_append() frees the rows even where it fails half way */
 	level->nrows = 0;
 	total_bytes -= level->bytes;
 	level->bytes = 0;
 	cdc_log_append(log, level->rows, nrows, bistate, &level->runs);
 	table_close(log, NoLock);
+}
+
+/*
+ * Throw the waiting rows of a level away.
+ */
+static void
+discard_rows(XactLevel *level)
+{
+	total_bytes -= level->bytes;
+	level->bytes = 0;
+	level->nrows = 0;
+	if (level->context)
+		MemoryContextReset(level->context);
 }
 
 /*
@@ -290,6 +318,19 @@ drop_level(CdcXactTable *table)
 		pfree(level->rows);
 	table->level = level->parent;
 	pfree(level);
+}
+
+/*
+ * A subtransaction has aborted, and with it the lock on the segment may be
+ * gone.  If rows are left that were written there, it is not.
+ */
+static void
+unpin(CdcXactTable *table)
+{
+	table->pinned = false;
+	for (XactLevel *level = table->level; level; level = level->parent)
+		if (level->runs.nruns > 0)
+			table->pinned = true;
 }
 
 /*
@@ -349,7 +390,7 @@ merge_level(CdcXactTable *table)
  * that it changed a snapshot.
  */
 static void
-finish_transaction(void)
+finish_transaction(bool prepare)
 {
 	CdcXactTable *last = NULL;
 
@@ -376,7 +417,7 @@ finish_transaction(void)
 		if (lowest == NULL)
 			break;
 		if (lowest->level)
-			finish_table(lowest);
+			finish_table(lowest, prepare);
 		last = lowest;
 	}
 	PopActiveSnapshot();
@@ -386,7 +427,7 @@ finish_transaction(void)
  * Give one changed table its snapshot.
  */
 static void
-finish_table(CdcXactTable *table)
+finish_table(CdcXactTable *table, bool prepare)
 {
 	XactLevel  *level = table->level;
 	CdcTracked	now;
@@ -419,6 +460,14 @@ finish_table(CdcXactTable *table)
 	row.nruns = level->runs.nruns;
 	row.runs = level->runs.runs;
 	cdc_snapshot_insert(table->tracked.table_id, &row);
+
+	/*
+	 * Leave a segment that is large enough, which takes locks that a prepared
+	 * transaction must not keep.
+	 */
+	if (row.nruns > 0 && !prepare &&
+		row.runs[row.nruns - 1].last >= (BlockNumber) cdc_segment_size / (BLCKSZ / 1024))
+		(void) cdc_segment_start(&table->tracked, false);
 }
 
 /*
@@ -464,7 +513,7 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			if (xact_tables)
-				finish_transaction();
+				finish_transaction(event == XACT_EVENT_PRE_PREPARE);
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
@@ -529,6 +578,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			case SUBXACT_EVENT_ABORT_SUB:
 				while (table->level && table->level->nest_level >= nest_level)
 					drop_level(table);
+				unpin(table);
 				break;
 			default:
 				break;
