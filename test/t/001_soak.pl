@@ -29,6 +29,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 
 # Real flushes, and a pause before them, make commits long enough for the race.
+# Waiting for a standby takes a server that could have one.
 $node->append_conf(
 	'postgresql.conf', q{
 fsync = on
@@ -36,6 +37,8 @@ commit_delay = 1000
 commit_siblings = 2
 synchronous_commit = local
 synchronous_standby_names = 'nobody'
+wal_level = replica
+max_wal_senders = 2
 shared_buffers = 64MB
 max_wal_size = 1GB
 log_statement = none
