@@ -655,6 +655,36 @@ cdc_snapshot_decode(HeapTuple tuple, TupleDesc tupdesc, CdcSnapshotRow *row)
 }
 
 /*
+ * Was a row of cdc.snapshot restored, although it is from the transaction it
+ * names?  A transaction adds one row for a table; a restore adds them all.
+ */
+bool
+cdc_snapshot_is_restored(int32 table_id, const CdcSnapshotRow *row,
+						 Snapshot snapshot)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	int			count = 0;
+
+	ScanKeyInit(&key, Anum_cdc_snapshot_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(table_id));
+	rel = table_open(require_catalog_oid(CDC_SNAPSHOT), AccessShareLock);
+	scan = systable_beginscan(rel, require_catalog_oid(CDC_SNAPSHOT_PKEY), true,
+							  snapshot, 1, &key);
+	while (count < 2 && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (HeapTupleHeaderGetRawXmin(tuple->t_data) == (TransactionId) row->xid)
+			count++;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return count > 1;
+}
+
+/*
  * Read the snapshots of a table with after < number <= upto that the given
  * MVCC snapshot sees, in ascending order.  Returns how many; the array and
  * what it points to are allocated in the current memory context.

@@ -140,6 +140,8 @@ extern void cdc_tracked_delete(int32 table_id);
 extern void cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row);
 extern void cdc_snapshot_decode(HeapTuple tuple, TupleDesc tupdesc,
 								CdcSnapshotRow *row);
+extern bool cdc_snapshot_is_restored(int32 table_id, const CdcSnapshotRow *row,
+									 Snapshot snapshot);
 extern int	cdc_snapshot_fetch(int32 table_id, int64 after, int64 upto,
 							   Snapshot snapshot, CdcSnapshotRow **rows);
 

@@ -19,6 +19,7 @@
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -29,6 +30,8 @@
 #include "horizon.h"
 #include "range.h"
 
+static CdcRange *create_range(Oid relid);
+static void open_horizon(CdcRange *range, int64 upto, int64 *newest);
 static void check_inheritance(CdcRange *range);
 static void check_bound(CdcRange *range, const char *name, int64 value,
 						int64 newest);
@@ -53,13 +56,8 @@ CdcRange *
 cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 			   int64 end)
 {
-	CdcRange   *range = palloc0(sizeof(CdcRange));
+	CdcRange   *range = create_range(relid);
 	int64		newest;
-
-	cdc_tracked_require(relid, &range->tracked);
-	cdc_check_readable(relid);
-	range->relname = get_rel_name(relid);
-	check_inheritance(range);
 
 	if (!start_null && !end_null && start > end)
 		ereport(ERROR,
@@ -67,13 +65,11 @@ cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 				 errmsg("start snapshot %lld of table \"%s\" is after end snapshot %lld",
 						(long long) start, range->relname, (long long) end)));
 
-	range->snapshot = cdc_horizon_upto(&range->tracked,
-									   end_null ? PG_INT64_MAX : end, &newest);
-
+	open_horizon(range, end_null ? PG_INT64_MAX : end, &newest);
 	if (!start_null)
-		check_bound(range, "start", start, newest);
+		check_bound(range, "start ", start, newest);
 	if (!end_null)
-		check_bound(range, "end", end, newest);
+		check_bound(range, "end ", end, newest);
 
 	/*
 	 * The horizon can go back a little when a transaction that is not finished
@@ -98,6 +94,75 @@ cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 		check_gaps(range, 0, range->nrange);
 	}
 	return range;
+}
+
+/*
+ * Open the empty range at a snapshot, with what tells the content there.
+ *
+ * Raises the errors of cdc_range_open().
+ */
+CdcRange *
+cdc_range_open_content(Oid relid, int64 at)
+{
+	CdcRange   *range = create_range(relid);
+	int64		newest;
+
+	open_horizon(range, at, &newest);
+	check_bound(range, "", at, newest);
+	check_retained(range, at);
+	range->start = range->end = at;
+	range->from_start = true;
+	cdc_range_load_tail(range);
+	return range;
+}
+
+/*
+ * Open all that the log has, to verify it: also before gaps, and also what is
+ * beyond the horizon but committed already.
+ */
+CdcRange *
+cdc_range_open_all(Oid relid)
+{
+	CdcRange   *range = create_range(relid);
+
+	open_horizon(range, PG_INT64_MAX, &range->end);
+	range->start = range->tracked.oldest;
+	range->from_start = true;
+	range->nsnaps = cdc_snapshot_fetch(range->tracked.table_id, range->start,
+									   PG_INT64_MAX, range->snapshot,
+									   &range->snaps);
+	range->nrange = range->nsnaps;
+	range->tail_loaded = true;
+	for (int i = 0; i < range->nsnaps; i++)
+		if (range->snaps[i].kind == CDC_KIND_GAP)
+			range->after_gap = i + 1;
+	return range;
+}
+
+/*
+ * Make a range for a table that the caller may read.
+ */
+static CdcRange *
+create_range(Oid relid)
+{
+	CdcRange   *range = palloc0(sizeof(CdcRange));
+
+	cdc_tracked_require(relid, &range->tracked);
+	cdc_check_readable(relid);
+	range->relname = get_rel_name(relid);
+	check_inheritance(range);
+	return range;
+}
+
+/*
+ * Take the range's snapshot, and what it says about the retained history.
+ */
+static void
+open_horizon(CdcRange *range, int64 upto, int64 *newest)
+{
+	range->snapshot = cdc_horizon_upto(&range->tracked, upto, newest);
+	range->tracked.oldest = cdc_tracked_oldest(&range->tracked,
+											   range->snapshot);
 }
 
 /*
@@ -155,7 +220,7 @@ check_bound(CdcRange *range, const char *name, int64 value, int64 newest)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s snapshot %lld of table \"%s\" does not exist",
+			 errmsg("%ssnapshot %lld of table \"%s\" does not exist",
 					name, (long long) value, range->relname),
 			 errdetail("The oldest readable snapshot is %lld, the newest is %lld.",
 					   (long long) range->tracked.oldest, (long long) newest)));
@@ -175,6 +240,31 @@ check_retained(CdcRange *range, int64 value)
 				 errdetail("The oldest readable snapshot is %lld.",
 						   (long long) range->tracked.oldest),
 				 errhint("Rebuild the target from the full table.")));
+}
+
+/*
+ * Raise an error because a segment is not there that snapshots of the range
+ * have rows in.  History may have been expired since the range's snapshot was
+ * taken.
+ */
+void
+cdc_range_segment_missing(CdcRange *range, int32 segment)
+{
+	CdcTracked	now;
+
+	AcceptInvalidationMessages();
+	if (cdc_tracked_lookup(range->tracked.relid, &now) &&
+		now.table_id == range->tracked.table_id &&
+		now.oldest > range->start)
+	{
+		range->tracked.oldest = now.oldest;
+		check_retained(range, range->start);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("log of table \"%s\" is damaged", range->relname),
+			 errdetail("Its segment %d does not exist.", segment),
+			 errhint("Call cdc.untrack and cdc.track for the table, and rebuild the targets.")));
 }
 
 /*

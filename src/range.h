@@ -29,12 +29,17 @@ typedef struct CdcRange
 	int			nsnaps;			/* ... and with those after it, if loaded */
 	CdcSnapshotRow *snaps;		/* ascending */
 	bool		tail_loaded;
+	int			after_gap;		/* of cdc_range_open_all(): position of the
+								 * first snapshot after the newest gap */
 } CdcRange;
 
 extern CdcRange *cdc_range_open(Oid relid, bool start_null, int64 start,
 								bool end_null, int64 end);
+extern CdcRange *cdc_range_open_content(Oid relid, int64 at);
+extern CdcRange *cdc_range_open_all(Oid relid);
 extern void cdc_range_load_tail(CdcRange *range);
 extern void cdc_range_close(CdcRange *range);
+extern void cdc_range_segment_missing(CdcRange *range, int32 segment) pg_attribute_noreturn();
 extern bool cdc_range_keys_proven(CdcRange *range, Relation source,
 								  const CdcRowCompare *cmp, List **nullable);
 

@@ -58,6 +58,7 @@
 #include "eventsink.h"
 #include "log.h"
 #include "reader.h"
+#include "segment.h"
 #include "tracked.h"
 
 /* Intervals of blocks nearer to each other than this are read as one */
@@ -77,14 +78,14 @@ typedef struct RowSource
 	int32		segment;		/* 0: the live table */
 	int			shift;			/* of its columns, see rowcmp.h */
 	bool		plain_layout;	/* data can be copied to the result as it is */
+	CdcSegment	info;			/* of a segment */
+	TupleTableSlot *fetch[2];	/* for rows that are fetched to compare them */
 } RowSource;
 
-/* Slot with a row that was fetched last for a comparison */
+/* Row that was fetched last for a comparison */
 typedef struct FetchSlot
 {
-	TupleTableSlot *slot[2];	/* for the live table and for the log */
 	TupleTableSlot *current;
-	int			shift;
 	uint32		block;
 	uint16		offset;
 	uint16		source;
@@ -107,7 +108,7 @@ typedef struct Reader
 	CdcEventSink *sink;
 	CdcOutput  *output;
 	int			nsources;
-	RowSource  *sources;
+	RowSource  *sources;		/* a segment that is not needed has no rel */
 	TxEntry    *txs;
 	int			ntxs;
 	TxEntry    *last_tx;		/* found last */
@@ -118,6 +119,9 @@ typedef struct Reader
 	CdcOwnRows	own;
 	int64	   *found_plus;		/* rows found of each snapshot */
 	int64	   *found_minus;
+	TransactionId origin_xmin;	/* rows with this xmin, of this snapshot and */
+	int32		origin_snap;	/* segment, are as they were written */
+	int			origin_source;
 	List	   *nullable;		/* keys with a NULL here are not proven */
 	bool		unproven;		/* such a key was found */
 	bloom_filter *touched;		/* hashes of the keys in the range */
@@ -132,6 +136,8 @@ static const char *const change_names[] = {
 };
 
 static void open_sources(Reader *reader);
+static void open_segment(Reader *reader, RowSource *s);
+static void open_segments(Reader *reader, int first, int last);
 static void close_sources(Reader *reader);
 static void index_transactions(Reader *reader);
 static void scan_log(Reader *reader, int first, int last);
@@ -139,6 +145,8 @@ static void scan_segment(Reader *reader, int source, int first, int last,
 						 bool whole);
 static void scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 						int first, int last, BlockNumber from, BlockNumber to);
+static bool row_is_genuine(Reader *reader, int source, int32 snap,
+						   TransactionId xmin);
 static bool counts_match(Reader *reader, int first, int last);
 static void scan_live(Reader *reader);
 static void read_content(Reader *reader);
@@ -262,88 +270,106 @@ cdc_read_changelog(CdcRange *range, Relation source,
 }
 
 /*
- * Open the live table and the segments of the log.
+ * Set up the live table, and find out which segments the log has.
  */
 static void
 open_sources(Reader *reader)
 {
-	CdcRange   *range = reader->range;
 	TupleDesc	desc = RelationGetDescr(reader->source);
 	bool		dropped = false;
-	Relation	rel;
-	SysScanDesc scan;
-	ScanKeyData key;
-	HeapTuple	tuple;
-	int			space = 4;
+	CdcSegment *segments;
+	int			n = cdc_segments_fetch(reader->range->tracked.table_id, &segments);
 
 	for (int i = 0; i < desc->natts; i++)
 		dropped |= TupleDescAttr(desc, i)->attisdropped;
 
-	reader->sources = palloc(sizeof(RowSource) * space);
+	reader->nsources = n + 1;
+	reader->sources = palloc0(sizeof(RowSource) * (n + 1));
 	reader->sources[0].rel = reader->source;
-	reader->sources[0].segment = 0;
-	reader->sources[0].shift = 0;
 	reader->sources[0].plain_layout = !dropped;
-	reader->nsources = 1;
+	for (int j = 0; j < 2; j++)
+		reader->sources[0].fetch[j] = table_slot_create(reader->source, NULL);
 
-	ScanKeyInit(&key, Anum_cdc_log_segment_table_id, BTEqualStrategyNumber,
-				F_INT4EQ, Int32GetDatum(range->tracked.table_id));
-	rel = table_open(cdc_catalog_oid(CDC_LOG_SEGMENT), AccessShareLock);
-	scan = systable_beginscan(rel, cdc_catalog_oid(CDC_LOG_SEGMENT_PKEY), true,
-							  NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	for (int i = 0; i < n; i++)
 	{
-		Datum		values[Natts_cdc_log_segment];
-		bool		nulls[Natts_cdc_log_segment];
-		RowSource  *s;
+		RowSource  *s = &reader->sources[i + 1];
 
-		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
-		if (reader->nsources == space)
-		{
-			space *= 2;
-			reader->sources = repalloc(reader->sources, sizeof(RowSource) * space);
-		}
-		s = &reader->sources[reader->nsources++];
-		s->segment = DatumGetInt32(values[Anum_cdc_log_segment_segment - 1]);
-		s->rel = table_open(DatumGetObjectId(values[Anum_cdc_log_segment_log_table - 1]),
-							AccessShareLock);
+		s->info = segments[i];
+		s->segment = segments[i].segment;
 		s->shift = CDC_LOG_FIRST_COL - 1;
 		s->plain_layout = !dropped;
-		if (!cdc_log_matches(desc, RelationGetDescr(s->rel)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("log of table \"%s\" does not match its columns",
-							range->relname)));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	pfree(segments);
+}
 
-	for (int i = 0; i < 2; i++)
+/*
+ * Open a segment.  It stays without a relation if it is not there any more.
+ */
+static void
+open_segment(Reader *reader, RowSource *s)
+{
+	s->rel = try_table_open(s->info.logrelid, AccessShareLock);
+	if (s->rel == NULL)
+		return;
+	if (!cdc_log_matches(RelationGetDescr(reader->source),
+						 RelationGetDescr(s->rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("log of table \"%s\" does not match its columns",
+						reader->range->relname)));
+	for (int j = 0; j < 2; j++)
+		s->fetch[j] = MakeSingleTupleTableSlot(RelationGetDescr(s->rel),
+											   &TTSOpsBufferHeapTuple);
+}
+
+/*
+ * Open the segments that hold rows of the snapshots first to last - 1, and of
+ * the own transaction if last is beyond all of them.
+ */
+static void
+open_segments(Reader *reader, int first, int last)
+{
+	CdcRange   *range = reader->range;
+	int			source = 1;
+
+	for (int i = first; i < last; i++)
 	{
-		FetchSlot  *f = &reader->fetch[i];
+		CdcSnapshotRow *row = i < range->nsnaps ? &range->snaps[i] : NULL;
+		int32		segment = row ? row->segment : reader->own.segment;
 
-		f->slot[0] = table_slot_create(reader->source, NULL);
-		f->slot[1] = reader->nsources > 1 ?
-			MakeSingleTupleTableSlot(RelationGetDescr(reader->sources[1].rel),
-									 &TTSOpsBufferHeapTuple) : NULL;
-		f->current = NULL;
+		if (row && row->inserted == 0 && row->deleted == 0)
+			continue;
+
+		/* nearly always the segment of the snapshot before */
+		if (source >= reader->nsources ||
+			reader->sources[source].segment != segment)
+			for (source = 1; source < reader->nsources; source++)
+				if (reader->sources[source].segment == segment)
+					break;
+		if (source < reader->nsources && reader->sources[source].rel == NULL)
+			open_segment(reader, &reader->sources[source]);
+		if (source >= reader->nsources || reader->sources[source].rel == NULL)
+			cdc_range_segment_missing(range, segment);
 	}
 }
 
 /*
- * Close what open_sources() opened, but keep the locks.
+ * Close what was opened, but keep the locks.
  */
 static void
 close_sources(Reader *reader)
 {
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < reader->nsources; i++)
 	{
-		ExecDropSingleTupleTableSlot(reader->fetch[i].slot[0]);
-		if (reader->fetch[i].slot[1])
-			ExecDropSingleTupleTableSlot(reader->fetch[i].slot[1]);
+		RowSource  *s = &reader->sources[i];
+
+		if (s->rel == NULL)
+			continue;
+		for (int j = 0; j < 2; j++)
+			ExecDropSingleTupleTableSlot(s->fetch[j]);
+		if (i > 0)
+			table_close(s->rel, NoLock);
 	}
-	for (int i = 1; i < reader->nsources; i++)
-		table_close(reader->sources[i].rel, NoLock);
 }
 
 static int
@@ -441,10 +467,12 @@ scan_log(Reader *reader, int first, int last)
 	if (first == last)
 		return;
 
+	open_segments(reader, first, last);
 	for (int whole = 0; whole <= 1; whole++)
 	{
 		for (int source = 1; source < reader->nsources; source++)
-			scan_segment(reader, source, first, last, whole);
+			if (reader->sources[source].rel != NULL)
+				scan_segment(reader, source, first, last, whole);
 		if (counts_match(reader, first, Min(last, range->nsnaps)))
 			return;
 
@@ -574,6 +602,42 @@ row_transaction(Reader *reader, HeapTuple tuple)
 }
 
 /*
+ * Was the row of a snapshot with this inserting transaction written by the one
+ * that the snapshot stands for?  Somebody who changes or adds a row by hand
+ * does so in another transaction.
+ *
+ * Restored rows all come from one transaction, and tell nothing.  They are
+ * told by the snapshot's own row in the catalog table not being from the
+ * transaction it names; and where it happens to be, because the numbers of
+ * another server have come along, by being one of many of that transaction.
+ */
+static bool
+row_is_genuine(Reader *reader, int source, int32 snap, TransactionId xmin)
+{
+	CdcRange   *range = reader->range;
+	CdcSnapshotRow *row;
+
+	if (xmin == reader->origin_xmin && snap == reader->origin_snap &&
+		source == reader->origin_source)
+		return true;
+
+	row = snap < range->nsnaps ? &range->snaps[snap] : NULL;
+	if (row && row->native && TransactionIdIsNormal(xmin) &&
+		!cdc_row_is_original(row, xmin) &&
+		!cdc_row_is_rewritten(&reader->sources[source].info, xmin))
+	{
+		if (!cdc_snapshot_is_restored(range->tracked.table_id, row,
+									  range->snapshot))
+			return false;
+		row->native = false;
+	}
+	reader->origin_xmin = xmin;
+	reader->origin_snap = snap;
+	reader->origin_source = source;
+	return true;
+}
+
+/*
  * Does the key in the slot have a NULL where the index that proves keys unique
  * allows it twice?
  */
@@ -642,6 +706,15 @@ scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 		CHECK_FOR_INTERRUPTS();
 		if (snap < first || snap >= last)
 			continue;
+		if (!row_is_genuine(reader, source, snap,
+							HeapTupleHeaderGetRawXmin(tuple->t_data)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("log of table \"%s\" is damaged",
+							reader->range->relname),
+					 errdetail("A row of snapshot %lld was changed or added by hand.",
+							   (long long) reader->range->snaps[snap].snapshot_id),
+					 errhint("See cdc.verify for the rows. Call cdc.untrack and cdc.track for the table, and rebuild the targets.")));
 		if (tx > 0)
 			reader->found_plus[snap]++;
 		else
@@ -817,10 +890,10 @@ fetch_row(Reader *reader, int which, const CdcEvent *e, int *shift)
 	ItemPointerSet(&tid, e->block, offset);
 	f->current = NULL;
 	if (!table_tuple_fetch_row_version(s->rel, &tid, SnapshotAny,
-									   f->slot[s->shift ? 1 : 0]))
+									   s->fetch[which]))
 		elog(ERROR, "could not fetch row (%u,%u) of relation \"%s\"",
 			 e->block, offset, RelationGetRelationName(s->rel));
-	f->current = f->slot[s->shift ? 1 : 0];
+	f->current = s->fetch[which];
 	f->block = e->block;
 	f->offset = offset;
 	f->source = e->source;
@@ -1121,7 +1194,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc)
 			ItemPointerData tid;
 			HeapTuple	live = NULL;
 
-			slot = reader->fetch[0].slot[0];
+			slot = s->fetch[0];
 			ItemPointerSet(&tid, row.block, row.offset);
 			if (!table_tuple_fetch_row_version(s->rel, &tid, SnapshotAny, slot))
 				elog(ERROR, "could not fetch row (%u,%u) of relation \"%s\"",
@@ -1156,7 +1229,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc)
 			tuple.t_tableOid = RelationGetRelid(s->rel);
 			ItemPointerSet(&tuple.t_self, row.block, row.offset);
 		}
-		slot = reader->fetch[0].slot[1];
+		slot = s->fetch[0];
 		if (!s->plain_layout ||
 			HeapTupleHeaderGetNatts(tuple.t_data) != w.natts + s->shift)
 			ExecStoreBufferHeapTuple(&tuple, slot, buffer);
