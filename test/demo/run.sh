@@ -20,7 +20,7 @@ demo()
 
 echo
 echo "==== Part 1: a small history ===="
-demo -f test/demo/primer.sql
+demo < test/demo/primer.sql
 
 # What dpkg has installed and what the package index offers, as columns
 # separated by tabs
@@ -44,6 +44,6 @@ apt-cache dumpavail | awk '
 echo
 echo "==== Part 2: the packages of this machine ===="
 demo -v installed="$CDC_WORK/installed.tsv" -v index="$CDC_WORK/index.tsv" \
-	-f test/demo/packages.sql
+	< test/demo/packages.sql
 
 cdc_server_stop
