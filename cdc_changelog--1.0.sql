@@ -245,6 +245,45 @@ COMMENT ON PROCEDURE cdc.create_changelog_view(regclass, text, jsonb, boolean, t
 'makes a view of the changes of a tracked table in a range of snapshots and returns its name';
 
 --
+-- Data definition
+--
+CREATE FUNCTION cdc.ddl_start() RETURNS event_trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_ddl_start';
+COMMENT ON FUNCTION cdc.ddl_start() IS
+'event trigger function that writes what was captured to the logs before a definition changes';
+
+CREATE FUNCTION cdc.ddl_end() RETURNS event_trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_ddl_end';
+COMMENT ON FUNCTION cdc.ddl_end() IS
+'event trigger function that lets the log of a tracked table follow its definition';
+
+CREATE FUNCTION cdc.ddl_drop() RETURNS event_trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_ddl_drop';
+COMMENT ON FUNCTION cdc.ddl_drop() IS
+'event trigger function that removes the log of a tracked table that is dropped';
+
+REVOKE ALL ON FUNCTION cdc.ddl_start(), cdc.ddl_end(), cdc.ddl_drop() FROM PUBLIC;
+
+-- ALWAYS: also in sessions with session_replication_role = replica
+CREATE EVENT TRIGGER cdc_changelog_ddl_start ON ddl_command_start
+EXECUTE FUNCTION cdc.ddl_start();
+ALTER EVENT TRIGGER cdc_changelog_ddl_start ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER cdc_changelog_ddl_start IS 'cdc_changelog: before a definition changes';
+
+CREATE EVENT TRIGGER cdc_changelog_ddl_end ON ddl_command_end
+EXECUTE FUNCTION cdc.ddl_end();
+ALTER EVENT TRIGGER cdc_changelog_ddl_end ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER cdc_changelog_ddl_end IS 'cdc_changelog: after a definition has changed';
+
+CREATE EVENT TRIGGER cdc_changelog_ddl_drop ON sql_drop
+EXECUTE FUNCTION cdc.ddl_drop();
+ALTER EVENT TRIGGER cdc_changelog_ddl_drop ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER cdc_changelog_ddl_drop IS 'cdc_changelog: after something was dropped';
+
+--
 -- Applying
 --
 -- are two values of one type different in any byte? for statements of

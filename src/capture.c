@@ -52,6 +52,7 @@
 #include "capture.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "ddl.h"
 
 /* A statement that changes more rows than this uses a bulk insert */
 #define BULK_ROWS	1000
@@ -62,6 +63,7 @@ typedef struct CaptureEntry
 	Oid			relid;			/* hash key, must be first */
 	bool		valid;			/* false once invalidated, or while filling */
 	bool		tracked_p;		/* false: nothing to capture */
+	bool		suspect;		/* changes may be missing in the log */
 	CdcTracked	tracked;		/* the tracked table */
 	CdcLogMap  *map;			/* from the relation's rows to log rows */
 	MemoryContext context;		/* holds the map; NULL if there is none */
@@ -82,6 +84,7 @@ PG_FUNCTION_INFO_V1(cdc_capture);
 static void relcache_callback(Datum arg, Oid relid);
 static CaptureEntry *lookup_entry(Relation rel);
 static void fill_entry(CaptureEntry *entry, Relation rel);
+static void mark_gap(CaptureEntry *entry, Relation rel);
 static void capture_statement(CaptureEntry *entry, TriggerData *trigdata);
 static void capture_transitions(CaptureEntry *entry, Tuplestorestate *store,
 								bool inserted, TupleDesc desc);
@@ -182,6 +185,8 @@ fill_entry(CaptureEntry *entry, Relation rel)
 		}
 	}
 
+	entry->suspect = rootdesc == NULL && cdc_capture_missing(rel) != NULL;
+
 	/* Valid before the log is opened: that may bring an invalidation. */
 	entry->valid = true;
 	if (!entry->tracked_p)
@@ -236,8 +241,23 @@ cdc_capture(PG_FUNCTION_ARGS)
 			capture_row(entry, trigdata);
 		else
 			capture_statement(entry, trigdata);
+		if (entry->suspect && cdc_xact_changed(&entry->tracked))
+			mark_gap(entry, trigdata->tg_relation);
 	}
 	return PointerGetDatum(NULL);
+}
+
+/*
+ * Make the transaction's snapshot a gap if changes of the table may be missing
+ * in the log, or rows in it that are not the table's.
+ */
+static void
+mark_gap(CaptureEntry *entry, Relation rel)
+{
+	const char *reason = cdc_capture_missing(rel);
+
+	if (reason)
+		cdc_xact_gap(cdc_xact_table(&entry->tracked), reason);
 }
 
 /*
@@ -264,16 +284,6 @@ capture_statement(CaptureEntry *entry, TriggerData *trigdata)
 		capture_transitions(entry, olds, false, desc);
 	else
 		capture_update(entry, olds, news, desc);
-
-	/*
-	 * Rows of inheritance children are changed by statements on the parent,
-	 * and show up in its transition tables, but are not rows of the table.
-	 */
-	if (trigdata->tg_relation->rd_rel->relhassubclass &&
-		has_subclass(entry->relid) &&
-		(olds ? tuplestore_tuple_count(olds) : tuplestore_tuple_count(news)) > 0)
-		cdc_xact_gap(cdc_xact_table(&entry->tracked),
-					 "the table has inheritance children");
 }
 
 /*

@@ -311,6 +311,54 @@ cdc_tracked_lookup_id(int32 table_id, CdcTracked *tracked)
 }
 
 /*
+ * Is any table tracked in this database?
+ */
+bool
+cdc_tracked_any(void)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	bool		result;
+
+	if (!OidIsValid(cdc_catalog_oid(CDC_TRACKED_TABLE)))
+		return false;
+	rel = table_open(require_catalog_oid(CDC_TRACKED_TABLE), AccessShareLock);
+	scan = systable_beginscan(rel, require_catalog_oid(CDC_TRACKED_TABLE_PKEY),
+							  true, NULL, 0, NULL);
+	result = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * All tracked tables, as a list of CdcTracked in the current memory context.
+ */
+List *
+cdc_tracked_list(void)
+{
+	List	   *result = NIL;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(cdc_catalog_oid(CDC_TRACKED_TABLE)))
+		return NIL;
+	rel = table_open(require_catalog_oid(CDC_TRACKED_TABLE), AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CdcTracked *tracked = palloc(sizeof(CdcTracked));
+
+		decode_tracked(tuple, RelationGetDescr(rel), tracked);
+		result = lappend(result, tracked);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
  * As cdc_tracked_lookup, but raises an error where the table is not tracked.
  */
 void

@@ -16,6 +16,7 @@
 #include "access/htup.h"
 #include "access/transam.h"
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 #include "storage/block.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
@@ -132,6 +133,8 @@ extern bool cdc_is_own_relation(Oid relid);
 extern bool cdc_tracked_lookup(Oid relid, CdcTracked *tracked);
 extern bool cdc_tracked_lookup_id(int32 table_id, CdcTracked *tracked);
 extern void cdc_tracked_require(Oid relid, CdcTracked *tracked);
+extern bool cdc_tracked_any(void);
+extern List *cdc_tracked_list(void);
 extern void cdc_tracked_insert(const CdcTracked *tracked);
 extern void cdc_tracked_update(const CdcTracked *tracked);
 extern int64 cdc_tracked_oldest(const CdcTracked *tracked, Snapshot snapshot);

@@ -471,6 +471,19 @@ finish_table(CdcXactTable *table, bool prepare)
 }
 
 /*
+ * Is the current transaction going to make a snapshot of a table, as far as it
+ * has come?
+ */
+bool
+cdc_xact_changed(const CdcTracked *tracked)
+{
+	for (CdcXactTable *table = xact_tables; table; table = table->next)
+		if (table->tracked.table_id == tracked->table_id && table->level)
+			return true;
+	return false;
+}
+
+/*
  * What the current transaction has written of a table, for a reader that has
  * to take it out of what it sees of the live table.  Returns false if there is
  * nothing.

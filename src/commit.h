@@ -39,6 +39,7 @@ extern void cdc_xact_add(CdcXactTable *table, HeapTuple tuple, bool inserted,
 extern void cdc_xact_flush(CdcXactTable *table, BulkInsertState bistate);
 extern void cdc_xact_flush_all(void);
 extern void cdc_xact_gap(CdcXactTable *table, const char *reason);
+extern bool cdc_xact_changed(const CdcTracked *tracked);
 extern bool cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own);
 
 #endif							/* CDC_COMMIT_H */

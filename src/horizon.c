@@ -82,7 +82,6 @@ typedef struct SnapshotScan
 	ScanKeyData key[2];
 } SnapshotScan;
 
-static int64 sequence_last_value(Oid seqid);
 static int	wait_for_drawers(Oid seqid, int timeout);
 static int64 below_unfinished(const CdcTracked *tracked, int64 last,
 							  int unfinished, Snapshot snapshot);
@@ -165,7 +164,7 @@ cdc_horizon_upto(const CdcTracked *tracked, int64 upto, int64 *newest)
 		return result;
 	}
 
-	last = sequence_last_value(tracked->seqid);
+	last = cdc_sequence_last_value(tracked->seqid);
 	unfinished = wait_for_drawers(tracked->seqid, cdc_horizon_timeout);
 	latest = RegisterSnapshot(GetLatestSnapshot());
 	if (unfinished > 0)
@@ -211,8 +210,8 @@ cdc_horizon(const CdcTracked *tracked, int64 *newest)
  * This reads the sequence's only tuple like nextval() does, without its
  * privilege check: the readers have no rights on the sequence.
  */
-static int64
-sequence_last_value(Oid seqid)
+int64
+cdc_sequence_last_value(Oid seqid)
 {
 	Relation	rel = relation_open(seqid, AccessShareLock);
 	Buffer		buf;

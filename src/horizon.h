@@ -20,6 +20,7 @@ extern Snapshot cdc_horizon_upto(const CdcTracked *tracked, int64 upto,
 extern Snapshot cdc_horizon(const CdcTracked *tracked, int64 *newest);
 extern int64 cdc_snapshot_before(const CdcTracked *tracked, TimestampTz at,
 								 int64 newest, Snapshot snapshot);
+extern int64 cdc_sequence_last_value(Oid seqid);
 extern void cdc_check_readable(Oid relid);
 
 #endif							/* CDC_HORIZON_H */

@@ -41,6 +41,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/alter.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
 #include "commands/sequence.h"
@@ -73,7 +74,12 @@ PG_FUNCTION_INFO_V1(cdc_untrack);
 /* C symbol behind the typed changelog functions */
 #define TYPED_SYMBOL	"cdc_changelog_typed"
 
-/* Nesting depth of DDL that the extension itself runs */
+/*
+ * Transaction nesting levels at which the extension itself runs DDL, so that
+ * an aborted (sub)transaction takes its own with it.
+ */
+#define MAX_DDL_DEPTH	32
+static int	ddl_levels[MAX_DDL_DEPTH];
 static int	ddl_depth = 0;
 
 static Relation open_to_track(Oid relid);
@@ -88,6 +94,26 @@ static void record_unique_indexes(Relation rel, int32 table_id);
 static void run_ddl(const char *command);
 
 /*
+ * An aborted transaction runs no more DDL of ours.
+ */
+static void
+privileges_xact_callback(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT)
+		ddl_depth = 0;
+}
+
+static void
+privileges_subxact_callback(SubXactEvent event, SubTransactionId mySubid,
+							SubTransactionId parentSubid, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		while (ddl_depth > 0 &&
+			   ddl_levels[ddl_depth - 1] >= GetCurrentTransactionNestLevel())
+			ddl_depth--;
+}
+
+/*
  * Take the rights of the extension's owner, with a search_path that holds
  * nothing of anybody else.  The caller restores what is saved here; in case of
  * an error the end of the transaction does.
@@ -95,6 +121,15 @@ static void run_ddl(const char *command);
 void
 cdc_raise_privileges(CdcPrivileges *saved)
 {
+	static bool registered = false;
+
+	if (!registered)
+	{
+		RegisterXactCallback(privileges_xact_callback, NULL);
+		RegisterSubXactCallback(privileges_subxact_callback, NULL);
+		registered = true;
+	}
+
 	GetUserIdAndSecContext(&saved->userid, &saved->sec_context);
 	SetUserIdAndSecContext(cdc_extension_owner(),
 						   saved->sec_context | SECURITY_LOCAL_USERID_CHANGE);
@@ -102,7 +137,9 @@ cdc_raise_privileges(CdcPrivileges *saved)
 	(void) set_config_option("search_path", "pg_catalog, pg_temp",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
 							 0, false);
-	ddl_depth++;
+	if (ddl_depth == MAX_DDL_DEPTH)
+		elog(ERROR, "commands of the extension are nested too deeply");
+	ddl_levels[ddl_depth++] = GetCurrentTransactionNestLevel();
 }
 
 /*
@@ -232,7 +269,7 @@ cdc_untrack(PG_FUNCTION_ARGS)
 	cdc_tracked_require(relid, &tracked);
 
 	cdc_raise_privileges(&saved);
-	cdc_drop_objects(&tracked, true);
+	cdc_drop_objects(&tracked, true, DROP_RESTRICT);
 	cdc_tracked_delete(tracked.table_id);
 	cdc_restore_privileges(&saved);
 	PG_RETURN_VOID();
@@ -612,58 +649,105 @@ cdc_function_table_id(Oid funcid)
 }
 
 /*
- * Add the typed changelog function of a tracked table to a list of objects.
- * A function of another owner that claims to belong to the table is not ours.
+ * Add an object to a list of objects.
  */
-static void
-find_functions(const CdcTracked *tracked, ObjectAddresses *objects)
+static List *
+add_object(List *objects, Oid classid, Oid objid)
 {
-	Oid			owner = InvalidOid;
+	ObjectAddress *object = palloc(sizeof(ObjectAddress));
+
+	ObjectAddressSet(*object, classid, objid);
+	return lappend(objects, object);
+}
+
+/*
+ * Add the typed changelog function of a tracked table to a list of objects.
+ * A function of another owner that claims to belong to the table is not ours;
+ * an owner of InvalidOid stands for any.
+ */
+static List *
+find_functions(List *objects, int32 table_id, Oid owner)
+{
 	Relation	rel = table_open(ProcedureRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(tracked->relid));
-	if (HeapTupleIsValid(tuple))
-	{
-		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-		ReleaseSysCache(tuple);
-	}
 
 	ScanKeyInit(&key, Anum_pg_proc_prolang, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(ClanguageId));
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Oid			funcid = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		Datum		symbol;
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+		Datum symbol;
 		bool		isnull;
 
 		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+
 		if (!isnull &&
 			strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
-			(!OidIsValid(owner) ||
-			 ((Form_pg_proc) GETSTRUCT(tuple))->proowner == owner) &&
-			cdc_function_table_id(funcid) == tracked->table_id)
-		{
-			ObjectAddress function;
-
-			ObjectAddressSet(function, ProcedureRelationId, funcid);
-			add_exact_object_address(&function, objects);
-		}
+			(!OidIsValid(owner) || form->proowner == owner) &&
+			cdc_function_table_id(form->oid) == table_id)
+			objects = add_object(objects, ProcedureRelationId, form->oid);
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	return objects;
+}
+
+/*
+ * What belongs to a tracked table and is still there: the segments of its log,
+ * its sequence and its typed function, as a list of ObjectAddress in the
+ * current memory context.
+ */
+List *
+cdc_owned_objects(const CdcTracked *tracked)
+{
+	List	   *objects = NIL;
+	Oid			owner = InvalidOid;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_cdc_log_segment_table_id, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(tracked->table_id));
+	rel = table_open(cdc_catalog_oid(CDC_LOG_SEGMENT), AccessShareLock);
+	scan = systable_beginscan(rel, cdc_catalog_oid(CDC_LOG_SEGMENT_PKEY), true,
+							  NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		HeapTuple	log;
+		bool		isnull;
+		Oid			logrelid;
+
+		logrelid = DatumGetObjectId(heap_getattr(tuple,
+												 Anum_cdc_log_segment_log_table,
+												 RelationGetDescr(rel), &isnull));
+		log = SearchSysCache1(RELOID, ObjectIdGetDatum(logrelid));
+		if (!HeapTupleIsValid(log))
+			continue;
+		/* the table's owner, or the former one while that changes */
+		owner = ((Form_pg_class) GETSTRUCT(log))->relowner;
+		ReleaseSysCache(log);
+		objects = add_object(objects, RelationRelationId, logrelid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->seqid)))
+		objects = add_object(objects, RelationRelationId, tracked->seqid);
+	return find_functions(objects, tracked->table_id, owner);
 }
 
 /*
  * Drop what belongs to a tracked table: its log, sequence and typed function,
- * and the triggers where the table stays.  Raises an error if something of
- * somebody else depends on them.
+ * and the triggers where the table stays.  "behavior" says what becomes of
+ * objects of somebody else that depend on them.
  */
 void
-cdc_drop_objects(const CdcTracked *tracked, bool triggers)
+cdc_drop_objects(const CdcTracked *tracked, bool triggers,
+				 DropBehavior behavior)
 {
 	static const char *const names[] = {
 		CDC_TRIGGER_INSERT, CDC_TRIGGER_UPDATE, CDC_TRIGGER_DELETE,
@@ -671,10 +755,7 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers)
 	};
 	ObjectAddresses *objects = new_object_addresses();
 	ObjectAddress object;
-	Relation	rel;
-	SysScanDesc scan;
-	ScanKeyData key;
-	HeapTuple	tuple;
+	ListCell   *lc;
 
 	for (int i = 0; triggers && i < lengthof(names); i++)
 	{
@@ -685,37 +766,28 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers)
 		ObjectAddressSet(object, TriggerRelationId, trigger);
 		add_exact_object_address(&object, objects);
 	}
+	foreach(lc, cdc_owned_objects(tracked))
+		add_exact_object_address((ObjectAddress *) lfirst(lc), objects);
 
-	ScanKeyInit(&key, Anum_cdc_log_segment_table_id, BTEqualStrategyNumber,
-				F_INT4EQ, Int32GetDatum(tracked->table_id));
-	rel = table_open(cdc_catalog_oid(CDC_LOG_SEGMENT), AccessShareLock);
-	scan = systable_beginscan(rel, cdc_catalog_oid(CDC_LOG_SEGMENT_PKEY), true,
-							  NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		bool		isnull;
-		Oid			logrelid;
-
-		logrelid = DatumGetObjectId(heap_getattr(tuple,
-												 Anum_cdc_log_segment_log_table,
-												 RelationGetDescr(rel), &isnull));
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(logrelid)))
-			continue;
-		ObjectAddressSet(object, RelationRelationId, logrelid);
-		add_exact_object_address(&object, objects);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-
-	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->seqid)))
-	{
-		ObjectAddressSet(object, RelationRelationId, tracked->seqid);
-		add_exact_object_address(&object, objects);
-	}
-	find_functions(tracked, objects);
-
-	performMultipleDeletions(objects, DROP_RESTRICT, 0);
+	performMultipleDeletions(objects, behavior, 0);
 	free_object_addresses(objects);
+}
+
+/*
+ * Give an object that belongs to a tracked table to another owner.
+ */
+void
+cdc_set_owner(const ObjectAddress *object, Oid owner)
+{
+	if (object->classId == ProcedureRelationId)
+	{
+		Relation	rel = table_open(ProcedureRelationId, RowExclusiveLock);
+
+		AlterObjectOwner_internal(rel, object->objectId, owner);
+		table_close(rel, NoLock);
+	}
+	else
+		ATExecChangeOwner(object->objectId, owner, true, AccessExclusiveLock);
 }
 
 /*

@@ -13,6 +13,9 @@
 #ifndef CDC_TRACKED_H
 #define CDC_TRACKED_H
 
+#include "catalog/objectaddress.h"
+#include "nodes/parsenodes.h"
+
 #include "catalog.h"
 
 /* Rights of the extension owner, taken for a while */
@@ -28,7 +31,10 @@ extern void cdc_restore_privileges(const CdcPrivileges *saved);
 extern bool cdc_ddl_in_progress(void);
 extern bool cdc_meta_column(const char *name);
 extern int32 cdc_function_table_id(Oid funcid);
-extern void cdc_drop_objects(const CdcTracked *tracked, bool triggers);
+extern List *cdc_owned_objects(const CdcTracked *tracked);
+extern void cdc_drop_objects(const CdcTracked *tracked, bool triggers,
+							 DropBehavior behavior);
+extern void cdc_set_owner(const ObjectAddress *object, Oid owner);
 extern void cdc_record_unique_index(int32 table_id, Oid indexid, int64 since);
 
 #endif							/* CDC_TRACKED_H */
