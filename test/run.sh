@@ -22,6 +22,14 @@ cdc_server 'wal_level = logical' 'max_prepared_transactions = 20' \
 # The TAP tests start servers of their own.
 printf '%s\n' "$cdc_settings" > "$CDC_WORK/tap.conf"
 
+# pg_regress gives up where an expected file is missing; an empty one makes
+# that test fail and the others run.
+for file in sql/*.sql
+do
+	file=${file##*/}
+	[ -f "expected/${file%.sql}.out" ] || : > "expected/${file%.sql}.out"
+done
+
 passed=0
 failed=0
 

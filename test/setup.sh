@@ -259,7 +259,8 @@ cdc_outer()
 		unset MAKEFLAGS MFLAGS MAKELEVEL TMPDIR
 		for name in $(compgen -A export PG)
 		do
-			unset "$name"
+			# not PG_CONFIG, nor what is meant for the TAP tests
+			[[ $name == PG_* ]] || unset "$name"
 		done
 		exec "${as_user[@]}" env HOME="$cdc_work/home" USER="$(id -un)" \
 			LC_ALL=C.UTF-8 PG_CONFIG="$PG_CONFIG" CDC_WORK="$cdc_work" \
