@@ -312,3 +312,26 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'cdc_apply_changelog';
 COMMENT ON FUNCTION cdc.apply_changelog(regclass, text, text[], text, text, text, boolean, boolean) IS
 'makes the rows of a table follow a changelog, a table or view or SELECT, matching them by key columns; returns what became of the changes';
+
+--
+-- Verification
+--
+
+-- parallel unsafe and volatile for the same reasons as cdc.current_snapshot
+CREATE FUNCTION cdc.as_of(row_type anyelement, snapshot bigint)
+RETURNS SETOF anyelement
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000
+AS 'MODULE_PATHNAME', 'cdc_as_of';
+COMMENT ON FUNCTION cdc.as_of(anyelement, bigint) IS
+'rows that a tracked table had after a snapshot; the first argument is NULL::table_name';
+
+CREATE FUNCTION cdc.verify(relation regclass,
+                           OUT sign int,
+                           OUT snapshot_id bigint,
+                           OUT problem text,
+                           OUT row_data text)
+RETURNS SETOF record
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'cdc_verify';
+COMMENT ON FUNCTION cdc.verify(regclass) IS
+'what is wrong with the log of a tracked table; no rows if nothing is';

@@ -114,6 +114,7 @@ static void process_group(CdcAlgebra *a, CdcEvent *events, Size n);
 static void process_class(CdcAlgebra *a, CdcEvent *events, Size n);
 static void process_image(CdcAlgebra *a, CdcEvent *events, Size n);
 static void process_key(CdcAlgebra *a, CdcEvent *events, Size n);
+static void verify_image(CdcAlgebra *a, CdcEvent *events, Size n);
 static int64 first_content(CdcAlgebra *a, CdcEvent *events, Size n);
 static void net_leftovers(CdcAlgebra *a, CdcEvent *events, Size n);
 static void image_leftovers(CdcAlgebra *a, CdcEvent *events, Size n,
@@ -501,6 +502,50 @@ net_leftovers(CdcAlgebra *a, CdcEvent *events, Size n)
 }
 
 /*
+ * Find out whether there ever were less than no rows of an image, and tell for
+ * which event that comes to light.
+ */
+static void
+verify_image(CdcAlgebra *a, CdcEvent *events, Size n)
+{
+	int64		count = 0;
+	int64		lowest = 0;
+	Size		begin = 0;
+
+	for (Size i = 0; i < n; i++)
+		count += CdcEventIsLive(&events[i]) || !CdcEventIsPlus(&events[i]) ? 1 : -1;
+
+	/* As many as that many came too often; it may have been the last ones. */
+	for (Size i = n; i > 0 && count < 0; i--)
+	{
+		if (!CdcEventIsLive(&events[i - 1]) && CdcEventIsPlus(&events[i - 1]))
+		{
+			a->negative(a->arg, &events[i - 1], events[i - 1].snap, -1);
+			count++;
+		}
+	}
+
+	while (begin < n)
+	{
+		int64		sum;
+		Size		end = snapshot_end(events, n, begin, &sum);
+		CdcEvent   *minus = NULL;
+
+		if (!CdcEventIsLive(&events[begin]))
+			count += sum;
+		for (Size i = begin; i < end && count < lowest; i++)
+			if (!CdcEventIsPlus(&events[i]))
+				minus = &events[i];
+		if (minus)
+		{
+			a->negative(a->arg, minus, minus->snap, count - lowest);
+			lowest = count;
+		}
+		begin = end;
+	}
+}
+
+/*
  * Process the events of one image, without identifiers.
  */
 static void
@@ -508,6 +553,11 @@ process_image(CdcAlgebra *a, CdcEvent *events, Size n)
 {
 	CdcScratch *s = a->scratch;
 
+	if (a->verify)
+	{
+		verify_image(a, events, n);
+		return;
+	}
 	s->leftovers.n = 0;
 	if (n == 1 && !a->have_content)
 	{

@@ -66,6 +66,8 @@ typedef struct CdcAlgebra
 	bool		have_content;	/* events hold the live table and all that
 								 * happened since the range's start */
 	bool		emit_base;		/* emit the range's first content */
+	bool		verify;			/* emit nothing, but find what cannot be; not
+								 * by key, and have_content is set */
 	int			nrange;			/* events with 0 <= snap < nrange are in the
 								 * range, the others only tell the content */
 
@@ -82,6 +84,8 @@ typedef struct CdcAlgebra
 	void		(*duplicate) (void *arg, const CdcEvent *e, int snap, int64 count);
 	/* Raises an error: a row went more often than it had come. */
 	void		(*damaged) (void *arg, const CdcEvent *e);
+	/* For "verify": after e, in snapshot "snap", there were "count" < 0 rows. */
+	void		(*negative) (void *arg, const CdcEvent *e, int snap, int64 count);
 	void	   *arg;
 
 	/* Set by cdc_algebra_init() */

@@ -243,23 +243,31 @@ check_retained(CdcRange *range, int64 value)
 }
 
 /*
- * Raise an error because a segment is not there that snapshots of the range
- * have rows in.  History may have been expired since the range's snapshot was
- * taken.
+ * Raise an error if the start of the range has been expired since the range's
+ * snapshot was taken.
  */
 void
-cdc_range_segment_missing(CdcRange *range, int32 segment)
+cdc_range_recheck(CdcRange *range)
 {
 	CdcTracked	now;
 
 	AcceptInvalidationMessages();
 	if (cdc_tracked_lookup(range->tracked.relid, &now) &&
-		now.table_id == range->tracked.table_id &&
-		now.oldest > range->start)
+		now.table_id == range->tracked.table_id)
 	{
-		range->tracked.oldest = now.oldest;
+		range->tracked.oldest = Max(range->tracked.oldest, now.oldest);
 		check_retained(range, range->start);
 	}
+}
+
+/*
+ * Raise an error because a segment is not there that snapshots of the range
+ * have rows in.
+ */
+void
+cdc_range_segment_missing(CdcRange *range, int32 segment)
+{
+	cdc_range_recheck(range);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("log of table \"%s\" is damaged", range->relname),

@@ -39,6 +39,7 @@ extern CdcRange *cdc_range_open_content(Oid relid, int64 at);
 extern CdcRange *cdc_range_open_all(Oid relid);
 extern void cdc_range_load_tail(CdcRange *range);
 extern void cdc_range_close(CdcRange *range);
+extern void cdc_range_recheck(CdcRange *range);
 extern void cdc_range_segment_missing(CdcRange *range, int32 segment) pg_attribute_noreturn();
 extern bool cdc_range_keys_proven(CdcRange *range, Relation source,
 								  const CdcRowCompare *cmp, List **nullable);

@@ -125,16 +125,26 @@ typedef struct Reader
 	List	   *nullable;		/* keys with a NULL here are not proven */
 	bool		unproven;		/* such a key was found */
 	bloom_filter *touched;		/* hashes of the keys in the range */
+	CdcVerifyReport report;		/* where to tell what is wrong, or NULL */
+	void	   *report_arg;
+	int64		own_tx;			/* for the report: number of the own rows */
+	CdcSnapshotRow *oldest;		/* ... and the snapshot before the range */
 	FetchSlot	fetch[2];
 	MemoryContext context;
 	MemoryContext tmpcontext;	/* reset for each row */
 } Reader;
+
+/* To compute a content */
+static const CdcReadOptions content_options = {NIL, CDC_MODE_NET, false, false};
 
 /* Names of the change types, in the order of CdcChange */
 static const char *const change_names[] = {
 	NULL, "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT"
 };
 
+static Reader *begin_read(CdcRange *range, Relation source,
+						  const CdcReadOptions *options);
+static void end_read(Reader *reader);
 static void open_sources(Reader *reader);
 static void open_segment(Reader *reader, RowSource *s);
 static void open_segments(Reader *reader, int first, int last);
@@ -147,13 +157,17 @@ static void scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 						int first, int last, BlockNumber from, BlockNumber to);
 static bool row_is_genuine(Reader *reader, int source, int32 snap,
 						   TransactionId xmin);
+static void report_changed_row(Reader *reader, TupleTableSlot *slot, int shift,
+							   int32 snap, int64 tx);
+static void report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift,
+							   int64 tx);
 static bool counts_match(Reader *reader, int first, int last);
 static void scan_live(Reader *reader);
 static void read_content(Reader *reader);
 static void find_own_rows(Reader *reader);
 static void setup_algebra(Reader *reader);
 static void write_result(Reader *reader, Tuplestorestate *store,
-						 TupleDesc desc);
+						 TupleDesc desc, bool content);
 static TupleTableSlot *fetch_row(Reader *reader, int which, const CdcEvent *e,
 								 int *shift);
 
@@ -215,12 +229,113 @@ cdc_read_changelog(CdcRange *range, Relation source,
 				   const CdcReadOptions *options, Tuplestorestate *store,
 				   TupleDesc desc)
 {
+	Reader	   *reader = begin_read(range, source, options);
+	MemoryContext oldcontext = MemoryContextSwitchTo(reader->context);
+	bool		prove;
+
+	/* Keys need a look at the live table where nothing proves them unique. */
+	prove = options->identifiers != NIL && options->validate &&
+		!range->from_start && range->nrange > 0;
+	if (prove && !cdc_range_keys_proven(range, source, reader->cmp,
+										&reader->nullable))
+		reader->unproven = true;
+
+	scan_log(reader, 0, range->nrange);
+	if (range->from_start || (prove && reader->unproven))
+		read_content(reader);
+	cdc_sink_run(reader->sink, &reader->algebra);
+	cdc_output_sort(reader->output);
+	write_result(reader, store, desc, false);
+
+	MemoryContextSwitchTo(oldcontext);
+	end_read(reader);
+}
+
+/*
+ * Compute the content of a table at a snapshot, for a range that was made by
+ * cdc_range_open_content(), and add its rows, which have the table's row type
+ * "desc", to a tuplestore.
+ *
+ * Raises data_corrupted where the log is damaged.
+ */
+void
+cdc_read_content(CdcRange *range, Relation source, Tuplestorestate *store,
+				 TupleDesc desc)
+{
+	Reader	   *reader = begin_read(range, source, &content_options);
+	MemoryContext oldcontext = MemoryContextSwitchTo(reader->context);
+
+	read_content(reader);
+	cdc_sink_run(reader->sink, &reader->algebra);
+	cdc_output_sort(reader->output);
+	write_result(reader, store, desc, true);
+
+	MemoryContextSwitchTo(oldcontext);
+	end_read(reader);
+}
+
+/*
+ * Compare all that the log has with what the snapshots have recorded, and with
+ * the live table, for a range that was made by cdc_range_open_all().  What does
+ * not fit is given to "report"; see reader.h.
+ */
+void
+cdc_verify_log(CdcRange *range, Relation source, CdcVerifyReport report,
+			   void *arg)
+{
+	Reader	   *reader = begin_read(range, source, &content_options);
+	MemoryContext oldcontext = MemoryContextSwitchTo(reader->context);
+	CdcSnapshotRow *oldest;
+	CdcOwnRows	own;
+	int			last = range->nsnaps + (reader->have_own ? 1 : 0);
+
+	reader->report = report;
+	reader->report_arg = arg;
+	reader->algebra.verify = true;
+	reader->own_tx = cdc_xact_own_rows(&range->tracked, &own) ? own.tx : 0;
+	if (cdc_snapshot_fetch(range->tracked.table_id, range->start - 1,
+						   range->start, range->snapshot, &oldest) > 0)
+		reader->oldest = oldest;
+
+	for (int i = 1; i < reader->nsources; i++)
+	{
+		open_segment(reader, &reader->sources[i]);
+		if (reader->sources[i].rel == NULL)
+			cdc_range_recheck(range);
+		else
+			scan_segment(reader, i, 0, last, true);
+	}
+	for (int i = 0; i < range->nsnaps; i++)
+	{
+		CdcSnapshotRow *row = &range->snaps[i];
+
+		if (reader->found_plus[i] != row->inserted ||
+			reader->found_minus[i] != row->deleted)
+			report(arg, 0, row->snapshot_id,
+				   psprintf("the snapshot has %lld rows that came and %lld that went, but %lld and %lld were found",
+							(long long) row->inserted, (long long) row->deleted,
+							(long long) reader->found_plus[i],
+							(long long) reader->found_minus[i]),
+				   NULL, 0);
+	}
+	scan_live(reader);
+	cdc_sink_run(reader->sink, &reader->algebra);
+
+	MemoryContextSwitchTo(oldcontext);
+	end_read(reader);
+}
+
+/*
+ * Make a reader, in a memory context of its own, which end_read() deletes.
+ */
+static Reader *
+begin_read(CdcRange *range, Relation source, const CdcReadOptions *options)
+{
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "cdc_changelog read",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcontext = MemoryContextSwitchTo(context);
 	Reader	   *reader = palloc0(sizeof(Reader));
-	bool		prove;
 	double		expected = 16;
 
 	reader->range = range;
@@ -247,26 +362,19 @@ cdc_read_changelog(CdcRange *range, Relation source,
 	reader->output = cdc_output_create(OUTPUT_MEMORY);
 	open_sources(reader);
 	index_transactions(reader);
+	MemoryContextSwitchTo(oldcontext);
+	return reader;
+}
 
-	/* Keys need a look at the live table where nothing proves them unique. */
-	prove = options->identifiers != NIL && options->validate &&
-		!range->from_start && range->nrange > 0;
-	if (prove && !cdc_range_keys_proven(range, source, reader->cmp,
-										&reader->nullable))
-		reader->unproven = true;
-
-	scan_log(reader, 0, range->nrange);
-	if (range->from_start || (prove && reader->unproven))
-		read_content(reader);
-	cdc_sink_run(reader->sink, &reader->algebra);
-
-	cdc_output_sort(reader->output);
-	write_result(reader, store, desc);
-
+/*
+ * Free a reader, but keep the locks on the log.
+ */
+static void
+end_read(Reader *reader)
+{
 	cdc_output_end(reader->output);
 	close_sources(reader);
-	MemoryContextSwitchTo(oldcontext);
-	MemoryContextDelete(context);
+	MemoryContextDelete(reader->context);
 }
 
 /*
@@ -638,6 +746,55 @@ row_is_genuine(Reader *reader, int source, int32 snap, TransactionId xmin)
 }
 
 /*
+ * A row of a snapshot was changed or added by hand: report it or raise an
+ * error.
+ */
+static void
+report_changed_row(Reader *reader, TupleTableSlot *slot, int shift,
+				   int32 snap, int64 tx)
+{
+	CdcRange   *range = reader->range;
+	int64		snapshot_id = range->snaps[snap].snapshot_id;
+
+	if (reader->report == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("log of table \"%s\" is damaged", range->relname),
+				 errdetail("A row of snapshot %lld was changed or added by hand.",
+						   (long long) snapshot_id),
+				 errhint("Call cdc.verify to see it. Call cdc.untrack and cdc.track for the table, and rebuild the targets.")));
+	reader->report(reader->report_arg, tx > 0 ? 1 : -1, snapshot_id,
+				   "the row was changed or added by hand", slot, shift);
+}
+
+/*
+ * A row belongs to no snapshot that is known.  It may be one of a snapshot that
+ * is expired; report it if that is impossible.
+ */
+static void
+report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift, int64 tx)
+{
+	HeapTupleHeader td = ((HeapTupleTableSlot *) slot)->tuple->t_data;
+	CdcSnapshotRow *oldest = reader->oldest;
+
+	if ((tx < 0 ? -tx : tx) == reader->own_tx)
+		return;
+
+	/*
+	 * Snapshots before the oldest retained one have smaller transaction ids
+	 * than the one that was next when that was made.
+	 */
+	if (reader->range->start > 0 &&
+		(oldest == NULL || !oldest->native ||
+		 HeapTupleHeaderXminFrozen(td) ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(td),
+							   (TransactionId) oldest->next_xid)))
+		return;
+	reader->report(reader->report_arg, tx > 0 ? 1 : -1, -1,
+				   "the row belongs to no snapshot", slot, shift);
+}
+
+/*
  * Does the key in the slot have a NULL where the index that proves keys unique
  * allows it twice?
  */
@@ -705,20 +862,20 @@ scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 
 		CHECK_FOR_INTERRUPTS();
 		if (snap < first || snap >= last)
+		{
+			if (snap < 0 && reader->report)
+				report_unknown_row(reader, slot, s->shift, tx);
 			continue;
+		}
 		if (!row_is_genuine(reader, source, snap,
 							HeapTupleHeaderGetRawXmin(tuple->t_data)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("log of table \"%s\" is damaged",
-							reader->range->relname),
-					 errdetail("A row of snapshot %lld was changed or added by hand.",
-							   (long long) reader->range->snaps[snap].snapshot_id),
-					 errhint("See cdc.verify for the rows. Call cdc.untrack and cdc.track for the table, and rebuild the targets.")));
+			report_changed_row(reader, slot, s->shift, snap, tx);
 		if (tx > 0)
 			reader->found_plus[snap]++;
 		else
 			reader->found_minus[snap]++;
+		if (snap < reader->range->after_gap)
+			continue;
 
 		MemoryContextReset(reader->tmpcontext);
 		MemoryContextSwitchTo(reader->tmpcontext);
@@ -995,6 +1152,23 @@ reader_damaged(void *arg, const CdcEvent *e)
 			 errhint("Call cdc.untrack and cdc.track for the table, and rebuild the targets.")));
 }
 
+static void
+reader_negative(void *arg, const CdcEvent *e, int snap, int64 count)
+{
+	Reader	   *reader = arg;
+	CdcRange   *range = reader->range;
+	int64		id = snap < range->nsnaps ? range->snaps[snap].snapshot_id : -1;
+	bool		came = CdcEventIsPlus(e);
+	int			shift;
+	TupleTableSlot *slot = fetch_row(reader, 0, e, &shift);
+
+	for (; count < 0; count++)
+		reader->report(reader->report_arg, came ? 1 : -1, id,
+					   came ? "the row came, but is not in the table and did not go" :
+					   "the row went, but was not in the table",
+					   slot, shift);
+}
+
 /*
  * Tell the algebra what is asked for.
  */
@@ -1015,6 +1189,7 @@ setup_algebra(Reader *reader)
 	a->emit = reader_emit;
 	a->duplicate = reader_duplicate;
 	a->damaged = reader_damaged;
+	a->negative = reader_negative;
 	a->arg = reader;
 	cdc_algebra_init(a);
 }
@@ -1032,6 +1207,7 @@ typedef struct ResultWriter
 	Datum	   *values;			/* for the others */
 	bool	   *nulls;
 	text	   *types[lengthof(change_names)];
+	bool		content;		/* rows of the table, nothing is added */
 } ResultWriter;
 
 /*
@@ -1123,6 +1299,23 @@ write_by_values(ResultWriter *w, TupleTableSlot *slot, int shift,
 }
 
 /*
+ * Write a row to a result that has the table's own row type.
+ */
+static void
+write_as_is(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple, int shift)
+{
+	if (shift == 0 && tuple != NULL &&
+		HeapTupleHeaderGetNatts(tuple->t_data) == w->natts)
+	{
+		tuplestore_puttupleslot(w->store, slot);
+		return;
+	}
+	slot_getallattrs(slot);
+	tuplestore_putvalues(w->store, w->desc, slot->tts_values + shift,
+						 slot->tts_isnull + shift);
+}
+
+/*
  * Write one row to the result.
  */
 static void
@@ -1134,6 +1327,11 @@ write_row(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple,
 	int64		ordinal;
 	TimestampTz committed_at;
 
+	if (w->content)
+	{
+		write_as_is(w, slot, tuple, source->shift);
+		return;
+	}
 	if (change == CDC_BASE_INSERT)
 	{
 		snapshot_id = range->start;
@@ -1164,7 +1362,8 @@ write_row(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple,
  * The second pass: write the rows that the algebra has chosen.
  */
 static void
-write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc)
+write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc,
+			 bool content)
 {
 	ResultWriter w = {0};
 	CdcOutputRow row;
@@ -1176,6 +1375,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc)
 	w.reader = reader;
 	w.store = store;
 	w.desc = desc;
+	w.content = content;
 	w.natts = RelationGetDescr(reader->source)->natts;
 	w.values = palloc0(sizeof(Datum) * desc->natts);
 	w.nulls = palloc0(sizeof(bool) * desc->natts);
@@ -1230,7 +1430,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc)
 			ItemPointerSet(&tuple.t_self, row.block, row.offset);
 		}
 		slot = s->fetch[0];
-		if (!s->plain_layout ||
+		if (content || !s->plain_layout ||
 			HeapTupleHeaderGetNatts(tuple.t_data) != w.natts + s->shift)
 			ExecStoreBufferHeapTuple(&tuple, slot, buffer);
 		write_row(&w, slot, &tuple, s, row.change);

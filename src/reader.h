@@ -26,9 +26,22 @@ typedef struct CdcReadOptions
 	bool		relative;		/* ordinals count from the range's start */
 } CdcReadOptions;
 
+/*
+ * Is told by cdc_verify_log() what is wrong: the sign of the row, or 0; the
+ * snapshot, or -1; the problem in words; and the row, whose columns are
+ * shifted, in a slot, or NULL.
+ */
+typedef void (*CdcVerifyReport) (void *arg, int sign, int64 snapshot_id,
+								 const char *problem, TupleTableSlot *slot,
+								 int shift);
+
 extern TupleDesc cdc_changelog_desc(Relation source);
 extern void cdc_read_changelog(CdcRange *range, Relation source,
 							   const CdcReadOptions *options,
 							   Tuplestorestate *store, TupleDesc desc);
+extern void cdc_read_content(CdcRange *range, Relation source,
+							 Tuplestorestate *store, TupleDesc desc);
+extern void cdc_verify_log(CdcRange *range, Relation source,
+						   CdcVerifyReport report, void *arg);
 
 #endif							/* CDC_READER_H */
