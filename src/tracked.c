@@ -10,8 +10,8 @@
  *
  * What belongs to a tracked table besides the rows in the catalog tables: its
  * log and its sequence in schema "cdc_log", the triggers, and the typed
- * changelog function in the table's own schema.  All but the triggers depend
- * on the table in pg_depend and are dropped with it.  They are made and
+ * changelog function in the table's own schema.  Log and function depend on
+ * the table in pg_depend; ddl.c drops what is left.  They are made and
  * removed with the rights of the extension's owner, and belong to the table's
  * owner.
  *
@@ -424,13 +424,15 @@ check_transaction_snapshot(Relation rel)
 
 /*
  * Create the sequence of snapshot numbers.
+ *
+ * It must not depend on the table: pg_dump takes a sequence that depends on a
+ * table for one of its columns' and crashes where there is none.
  */
 static void
 create_sequence(Relation rel, CdcTracked *tracked)
 {
 	CreateSeqStmt *stmt = makeNode(CreateSeqStmt);
 	ObjectAddress sequence;
-	ObjectAddress table;
 
 	stmt->sequence = makeRangeVar(CDC_LOG_SCHEMA,
 								  psprintf("t%d_snapshot", tracked->table_id), -1);
@@ -441,8 +443,6 @@ create_sequence(Relation rel, CdcTracked *tracked)
 
 	ATExecChangeOwner(tracked->seqid, rel->rd_rel->relowner, true,
 					  AccessExclusiveLock);
-	ObjectAddressSet(table, RelationRelationId, RelationGetRelid(rel));
-	recordDependencyOn(&sequence, &table, DEPENDENCY_AUTO);
 	CommandCounterIncrement();
 }
 
