@@ -59,6 +59,7 @@ help:
 	@echo 'make bench                the benchmarks'
 	@echo 'make pgindent             format the C files (PGINDENT_DIR=folder of pgindent, pg_bsd_indent, typedefs.list)'
 	@echo 'make pgindent-check       only tell whether they are formatted'
+	@echo 'make typedefs             renew typedefs.list, the type names that pgindent has to know'
 	@echo 'make dist                 a release archive'
 
 demo:
@@ -82,6 +83,10 @@ pgindent_run = mkdir -p .test && \
 	sort -u $(PGINDENT_DIR)/typedefs.list typedefs.list > .test/typedefs.list && \
 	PATH="$(PGINDENT_DIR):$$PATH" perl $(PGINDENT_DIR)/pgindent --typedefs=.test/typedefs.list
 
+# Renews our list from the sources.
+typedefs:
+	cat src/*.[ch] | sed -nE 's/^\} *([A-Za-z_]+);$$/\1/p; s/^typedef (struct|enum|union) [A-Za-z_]+ \*?([A-Za-z_]+);$$/\2/p; s/^typedef [^(]*\(\*([A-Za-z_]+)\).*$$/\1/p' | LC_ALL=C sort -u > typedefs.list
+
 pgindent:
 	$(pgindent_run) src
 
@@ -91,4 +96,4 @@ pgindent-check:
 dist:
 	git archive --format zip --prefix=$(EXTENSION)-$(EXTVERSION)/ --output $(EXTENSION)-$(EXTVERSION).zip HEAD
 
-.PHONY: help demo test test-full soak-full bench pgindent pgindent-check dist
+.PHONY: help demo test test-full soak-full bench typedefs pgindent pgindent-check dist
