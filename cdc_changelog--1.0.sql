@@ -336,3 +336,26 @@ LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 10
 AS 'MODULE_PATHNAME', 'cdc_verify';
 COMMENT ON FUNCTION cdc.verify(regclass) IS
 'what is wrong with the log of a tracked table; no rows if nothing is';
+
+--
+-- Retention
+--
+CREATE FUNCTION cdc.expire_snapshots(relation regclass,
+                                     older_than timestamptz DEFAULT NULL,
+                                     retain_last bigint DEFAULT NULL,
+                                     dry_run boolean DEFAULT false,
+                                     OUT oldest_snapshot bigint,
+                                     OUT snapshots_removed bigint,
+                                     OUT segments_dropped bigint,
+                                     OUT bytes_freed bigint)
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_expire_snapshots';
+COMMENT ON FUNCTION cdc.expire_snapshots(regclass, timestamptz, bigint, boolean) IS
+'removes old snapshots of a tracked table and gives back the space of their log';
+
+CREATE PROCEDURE cdc.expire_all(older_than timestamptz DEFAULT NULL,
+                                retain_last bigint DEFAULT NULL)
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_expire_all';
+COMMENT ON PROCEDURE cdc.expire_all(timestamptz, bigint) IS
+'removes old snapshots of all tracked tables that the current user owns';
