@@ -99,6 +99,25 @@ SELECT pg_catalog.pg_extension_config_dump('cdc.snapshot', '');
 -- not cdc.unique_index: indexes are restored after the data of this table would
 -- be; the event trigger notes them then, as holding since the restore
 
+-- The extension itself does not insert into these tables through SQL, so what
+-- comes that way comes out of a dump.
+CREATE FUNCTION cdc.restore() RETURNS trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_restore';
+REVOKE ALL ON FUNCTION cdc.restore() FROM PUBLIC;
+COMMENT ON FUNCTION cdc.restore() IS
+'trigger function that takes out of restored rows what holds on the dumped server only';
+
+CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.tracked_table
+FOR EACH ROW EXECUTE FUNCTION cdc.restore();
+ALTER TABLE cdc.tracked_table ENABLE ALWAYS TRIGGER cdc_restore;
+CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.log_segment
+FOR EACH ROW EXECUTE FUNCTION cdc.restore();
+ALTER TABLE cdc.log_segment ENABLE ALWAYS TRIGGER cdc_restore;
+CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.snapshot
+FOR EACH ROW EXECUTE FUNCTION cdc.restore();
+ALTER TABLE cdc.snapshot ENABLE ALWAYS TRIGGER cdc_restore;
+
 --
 -- Capture
 --

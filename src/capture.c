@@ -271,6 +271,10 @@ capture_statement(CaptureEntry *entry, TriggerData *trigdata)
 	Tuplestorestate *olds = trigdata->tg_oldtable;
 	Tuplestorestate *news = trigdata->tg_newtable;
 
+	/* ENABLE ALWAYS makes them fire besides the trigger for this role */
+	if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+		return;
+
 	if ((!TRIGGER_FIRED_BY_INSERT(event) && olds == NULL) ||
 		(!TRIGGER_FIRED_BY_DELETE(event) && news == NULL))
 		ereport(ERROR,
@@ -450,6 +454,11 @@ capture_row(CaptureEntry *entry, TriggerData *trigdata)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" must be fired after the change",
 						trigdata->tg_trigger->tgname)));
+
+	/* ENABLE TRIGGER ALL makes it fire besides the others */
+	if (SessionReplicationRole != SESSION_REPLICATION_ROLE_REPLICA &&
+		strcmp(trigdata->tg_trigger->tgname, CDC_TRIGGER_REPLICA) == 0)
+		return;
 
 	if (!TRIGGER_FIRED_BY_INSERT(event))
 		external |= add_row(entry, table, trigdata->tg_trigslot, false, tx, NULL);

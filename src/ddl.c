@@ -58,6 +58,7 @@
 #include "commit.h"
 #include "ddl.h"
 #include "horizon.h"
+#include "restore.h"
 #include "tracked.h"
 
 /* An object that a command has made, changed or dropped */
@@ -521,6 +522,9 @@ follow_indexes(const CdcTracked *tracked, Relation rel)
 
 	foreach(lc, list_difference_oid(present, known))
 	{
+		/* not since a number that is still to come out of a dump */
+		if (since < 0 && !cdc_restore_settled(tracked))
+			break;
 		if (since < 0)
 			since = cdc_sequence_last_value(tracked->seqid) +
 				(cdc_xact_changed(tracked) ? 1 : 0);

@@ -36,6 +36,10 @@
  * On a standby neither locks nor the sequence's value can be relied on; only
  * this last rule and the absence of holes are used there.
  *
+ * Rows that come out of a dump have been drawn on another server: the xids in
+ * them mean nothing here, and nobody who is running here can have drawn a
+ * smaller number.
+ *
  * Copyright (c) 2026, the cdc_changelog authors
  *
  * IDENTIFICATION
@@ -290,6 +294,16 @@ wait_for_drawers(Oid seqid, int timeout)
 }
 
 /*
+ * Have all transactions ended that drew smaller numbers than that of a visible
+ * row, if no transaction older than "oldest_running" is running?
+ */
+static inline bool
+smaller_ones_ended(const CdcSnapshotRow *row, uint64 oldest_running)
+{
+	return row->next_xid <= oldest_running || !row->native;
+}
+
+/*
  * The horizon where "unfinished" transactions hold numbers up to "last".
  */
 static int64
@@ -318,9 +332,8 @@ below_unfinished(const CdcTracked *tracked, int64 last, int unfinished,
 			found++;
 			limit = row.snapshot_id - 1;
 		}
-		else if (row.next_xid <= oldest_running)
+		else if (smaller_ones_ended(&row, oldest_running))
 		{
-			/* Nobody who is running can have drawn a smaller number. */
 			safe = row.snapshot_id;
 			break;
 		}
@@ -359,7 +372,7 @@ standby_horizon(const CdcTracked *tracked, Snapshot snapshot)
 			candidate = row.snapshot_id;
 		previous = row.snapshot_id;
 		horizon = candidate;
-		if (row.next_xid <= oldest_running)
+		if (smaller_ones_ended(&row, oldest_running))
 			break;
 	}
 	end_snapshot_scan(&scan);
@@ -412,7 +425,7 @@ check_all_visible(const CdcTracked *tracked, int64 upto, Snapshot snapshot,
 					 errdetail("Snapshot %lld was committed after this transaction took its snapshot.",
 							   (long long) row.snapshot_id),
 					 errhint("The transaction might succeed if retried.")));
-		if (row.next_xid <= oldest_running)
+		if (smaller_ones_ended(&row, oldest_running))
 			break;
 	}
 	end_snapshot_scan(&scan);

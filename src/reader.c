@@ -657,6 +657,14 @@ scan_segment(Reader *reader, int source, int first, int last, bool whole)
 
 			if (row->segment != s->segment)
 				continue;
+			if (row->nruns == 0 && (row->inserted > 0 || row->deleted > 0))
+			{
+				/* restored: it can be anywhere, and so can the others */
+				runs[0].first = 0;
+				runs[0].last = nblocks - 1;
+				nruns = 1;
+				break;
+			}
 			memcpy(&runs[nruns], row->runs, sizeof(CdcBlockRun) * row->nruns);
 			nruns += row->nruns;
 		}
@@ -942,7 +950,7 @@ find_own_rows(Reader *reader)
 
 		n = cdc_snapshot_fetch(range->tracked.table_id, -1, 0, range->snapshot,
 							   &rows);
-		reader->replaced = n > 0 &&
+		reader->replaced = n > 0 && rows[0].native &&
 			rows[0].xid == U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
 	}
 	if (!reader->replaced)

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * restore.h
+ *		Tracked tables that come out of a dump.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/restore.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_RESTORE_H
+#define CDC_RESTORE_H
+
+#include "catalog.h"
+
+extern bool cdc_restore_pending(const CdcTracked *tracked);
+extern bool cdc_restore_settled(const CdcTracked *tracked);
+
+#endif							/* CDC_RESTORE_H */
