@@ -53,18 +53,19 @@
 #define MAX_BATCH	1000
 
 /*
- * Slots that carry tuples to table_multi_insert().  The heap access method
- * looks at nothing but the tuple in them, so one set serves all logs; they are
- * made as they are needed and kept for the session.
+ * Slots that carry tuples to table_multi_insert().  They are made as they are
+ * needed and kept for the session, for the log that was written to last.
  */
+static MemoryContext carrier_context = NULL;
+static Oid	carrier_relid = InvalidOid;
+static TupleDesc carrier_desc = NULL;	/* a copy of the log's */
 static TupleTableSlot *carriers[MAX_BATCH];
 static int	ncarriers = 0;
-static TupleDesc carrier_desc = NULL;
 static bool carriers_busy = false;	/* some may hold a tuple */
 
 static TupleDesc log_tupdesc(TupleDesc source);
 static HeapTuple form_by_copy(const HeapTupleHeader header, Size len, int64 tx);
-static TupleTableSlot *carrier(int i);
+static void prepare_carriers(Relation log, int n);
 
 /*
  * Raise an error if a row that fits in the table might not fit in its log,
@@ -328,26 +329,37 @@ cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot, int64 tx)
 }
 
 /*
- * The i-th slot for a multi insert, made if it is not there yet.
+ * Provide at least n slots for rows of a log.
  */
-static TupleTableSlot *
-carrier(int i)
+static void
+prepare_carriers(Relation log, int n)
 {
-	while (ncarriers <= i)
-	{
-		MemoryContext oldcontext = MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContext oldcontext;
 
-		if (carrier_desc == NULL)
-		{
-			carrier_desc = CreateTemplateTupleDesc(1);
-			TupleDescInitEntry(carrier_desc, 1, CDC_LOG_COL_TX, INT8OID, -1, 0);
-		}
+	if (carrier_relid != RelationGetRelid(log) ||
+		!equalTupleDescs(carrier_desc, RelationGetDescr(log)))
+	{
+		if (carrier_context == NULL)
+			carrier_context = AllocSetContextCreate(TopMemoryContext,
+													"cdc_changelog slots",
+													ALLOCSET_DEFAULT_SIZES);
+		ncarriers = 0;
+		carrier_relid = InvalidOid;
+		MemoryContextReset(carrier_context);
+		oldcontext = MemoryContextSwitchTo(carrier_context);
+		carrier_desc = CreateTupleDescCopy(RelationGetDescr(log));
+		MemoryContextSwitchTo(oldcontext);
+		carrier_relid = RelationGetRelid(log);
+	}
+
+	oldcontext = MemoryContextSwitchTo(carrier_context);
+	while (ncarriers < n)
+	{
 		carriers[ncarriers] = MakeSingleTupleTableSlot(carrier_desc,
 													   &TTSOpsHeapTuple);
 		ncarriers++;
-		MemoryContextSwitchTo(oldcontext);
 	}
-	return carriers[i];
+	MemoryContextSwitchTo(oldcontext);
 }
 
 /*
@@ -380,7 +392,7 @@ cdc_log_append(Relation log, HeapTuple *tuples, int ntuples,
 		BlockNumber first;
 		BlockNumber last;
 
-		(void) carrier(n - 1);
+		prepare_carriers(log, n);
 		carriers_busy = true;
 		for (int i = 0; i < n; i++)
 			ExecStoreHeapTuple(tuples[done + i], carriers[i], true);
