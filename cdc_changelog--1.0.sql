@@ -237,7 +237,9 @@ SELECT t.relation,
               GROUP BY p.proowner, a.setting) f
          ON f.proowner OPERATOR(pg_catalog.=) c.relowner
         AND f.setting OPERATOR(pg_catalog.=)
-            ('cdc_changelog.table_id=' OPERATOR(pg_catalog.||) t.table_id::pg_catalog.text)
+            pg_catalog.format('cdc_changelog.table_id=%s.%s', t.table_id,
+                              (pg_catalog.extract('epoch', t.tracked_at)
+                               OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8)
  CROSS JOIN LATERAL
        (SELECT COALESCE(pg_catalog.sum(s.inserted OPERATOR(pg_catalog.+) s.deleted), 0)::pg_catalog.int8 AS log_rows,
                pg_catalog.count(*) AS snapshots
@@ -355,6 +357,16 @@ LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 10
 AS 'MODULE_PATHNAME', 'cdc_verify';
 COMMENT ON FUNCTION cdc.verify(regclass) IS
 'what is wrong with the log of a tracked table; no rows if nothing is';
+
+CREATE FUNCTION cdc.check(OUT level text,
+                          OUT object text,
+                          OUT problem text,
+                          OUT fix text)
+RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'cdc_check';
+COMMENT ON FUNCTION cdc.check() IS
+'what is not in order with the tracked tables that the current user owns, and how to mend it';
 
 --
 -- Retention

@@ -53,6 +53,7 @@
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "ddl.h"
+#include "segment.h"
 
 /* A statement that changes more rows than this uses a bulk insert */
 #define BULK_ROWS	1000
@@ -192,7 +193,12 @@ fill_entry(CaptureEntry *entry, Relation rel)
 	if (!entry->tracked_p)
 		return;
 
-	log = table_open(entry->tracked.logrelid, RowExclusiveLock);
+	if (!cdc_segment_pin(&entry->tracked))
+	{
+		entry->tracked_p = false;
+		return;
+	}
+	log = table_open(entry->tracked.logrelid, NoLock);
 	if (!cdc_log_matches(rootdesc ? rootdesc : RelationGetDescr(rel),
 						 RelationGetDescr(log)))
 	{

@@ -298,30 +298,34 @@ choose_oldest(const CdcTracked *tracked, const ExpireLimits *limits,
 			  int64 newest, Snapshot snapshot)
 {
 	int64		keep_from = newest;
-	int64		after = tracked->oldest - 1;
+	int64		found = -1;
+	MemoryContext batch;
 
 	if (limits->by_count)
 		keep_from = nth_newest(tracked, newest, limits->retain_last, snapshot);
+	keep_from = Max(keep_from, tracked->oldest);
 	if (!limits->by_time)
-		return Max(keep_from, tracked->oldest);
+		return keep_from;
 
-	while (after < keep_from)
+	batch = AllocSetContextCreate(CurrentMemoryContext, "cdc_changelog expiry",
+								  ALLOCSET_DEFAULT_SIZES);
+	for (int64 after = tracked->oldest - 1;
+		 after < keep_from && found < 0; after += EXPIRE_BATCH)
 	{
+		MemoryContext oldcontext = MemoryContextSwitchTo(batch);
 		CdcSnapshotRow *rows;
-		int64		upto = Min(keep_from, after + EXPIRE_BATCH);
-		int64		found = -1;
-		int			n;
+		int			n = cdc_snapshot_fetch(tracked->table_id, after,
+										   Min(keep_from, after + EXPIRE_BATCH),
+										   snapshot, &rows);
 
-		n = cdc_snapshot_fetch(tracked->table_id, after, upto, snapshot, &rows);
 		for (int i = 0; i < n && found < 0; i++)
 			if (rows[i].committed_at >= limits->older_than)
 				found = rows[i].snapshot_id;
-		pfree(rows);
-		if (found >= 0)
-			return found;
-		after = upto;
+		MemoryContextSwitchTo(oldcontext);
+		MemoryContextReset(batch);
 	}
-	return Max(keep_from, tracked->oldest);
+	MemoryContextDelete(batch);
+	return found < 0 ? keep_from : found;
 }
 
 /*
