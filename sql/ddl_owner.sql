@@ -20,7 +20,7 @@ SELECT 'sequence', '', c.relowner::regrole FROM cdc.tracked_table t
 UNION ALL
 SELECT 'function', p.oid::regproc::text, p.proowner::regrole FROM cdc.tracked_table t
   JOIN pg_proc p ON p.prosrc = 'cdc_changelog_typed'
-   AND p.proconfig = ARRAY['cdc_changelog.table_id=' || t.table_id] WHERE t.relation = rel
+   AND split_part(p.proconfig[1], '.', 2) = 'table_id=' || t.table_id WHERE t.relation = rel
 $$;
 
 -- another owner

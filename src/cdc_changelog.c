@@ -28,7 +28,7 @@ PG_MODULE_MAGIC_EXT(.name = "cdc_changelog",.version = CDC_CHANGELOG_VERSION);
 
 int			cdc_horizon_timeout = 1000;
 int			cdc_segment_size = 65536;
-static int	cdc_table_id = 0;
+static char *cdc_table_id = NULL;
 
 void		_PG_init(void);
 
@@ -59,14 +59,14 @@ _PG_init(void)
 	 * Attached to each typed changelog function to say which table it is for.
 	 * It is read from the function's catalog entry, never from the setting.
 	 */
-	DefineCustomIntVariable(CDC_GUC_TABLE_ID,
-							"Number of the tracked table that a changelog function reads.",
-							NULL,
-							&cdc_table_id,
-							0, 0, INT_MAX,
-							PGC_USERSET,
-							GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
-							NULL, NULL, NULL);
+	DefineCustomStringVariable(CDC_GUC_TABLE_ID,
+							   "Tracked table that a changelog function reads.",
+							   "Its number, and the time when its tracking began.",
+							   &cdc_table_id,
+							   NULL,
+							   PGC_USERSET,
+							   GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+							   NULL, NULL, NULL);
 	MarkGUCPrefixReserved("cdc_changelog");
 
 	cdc_commit_init();

@@ -108,7 +108,7 @@ typed_function_relation(Oid funcid)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("function \"%s\" does not belong to a tracked table",
 						get_func_name(funcid)),
-				 errhint("Drop it, and call cdc.track for the table.")));
+				 errhint("Call cdc.track for its table.")));
 	return tracked.relid;
 }
 

@@ -51,6 +51,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -83,12 +84,15 @@ static int	ddl_levels[MAX_DDL_DEPTH];
 static int	ddl_depth = 0;
 
 static Relation open_to_track(Oid relid);
+static Relation drop_foreign_triggers(Relation rel);
+static int32 choose_table_id(void);
 static void check_kind(Relation rel);
 static void check_columns(Relation rel);
 static void check_transaction_snapshot(Relation rel);
 static void create_sequence(Relation rel, CdcTracked *tracked);
 static void create_triggers(const char *table);
-static void create_function(Relation rel, int32 table_id);
+static void create_function(Relation rel, const CdcTracked *tracked);
+static int64 function_stamp(const CdcTracked *tracked);
 static char *choose_function_name(Relation rel);
 static void record_unique_indexes(Relation rel, int32 table_id);
 static void run_ddl(const char *command);
@@ -203,19 +207,10 @@ cdc_track(PG_FUNCTION_ARGS)
 				 errmsg("table \"%s\" is already tracked",
 						RelationGetRelationName(rel))));
 
-	/* Restored with its triggers, but without the extension's catalog rows */
-	if (OidIsValid(get_trigger_oid(RelationGetRelid(rel), CDC_TRIGGER_INSERT, true)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("table \"%s\" has capture triggers although it is not tracked",
-						RelationGetRelationName(rel)),
-				 errhint("Drop the triggers whose names contain \"%s\" first.",
-						 CDC_TRIGGER_PREFIX)));
-
 	cdc_raise_privileges(&saved);
+	rel = drop_foreign_triggers(rel);
 	tracked.relid = RelationGetRelid(rel);
-	tracked.table_id = (int32) nextval_internal(cdc_catalog_oid(CDC_TABLE_NUMBER),
-												false);
+	tracked.table_id = choose_table_id();
 	tracked.segment = 1;
 	tracked.oldest = 0;
 	tracked.tracked_at = GetCurrentTimestamp();
@@ -232,7 +227,7 @@ cdc_track(PG_FUNCTION_ARGS)
 	cdc_snapshot_insert(tracked.table_id, &baseline);
 	record_unique_indexes(rel, tracked.table_id);
 
-	create_function(rel, tracked.table_id);
+	create_function(rel, &tracked);
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
 	table_close(rel, NoLock);
@@ -296,6 +291,68 @@ open_to_track(Oid relid)
 	cdc_log_check_width(rel);
 	check_transaction_snapshot(rel);
 	return rel;
+}
+
+/*
+ * Drop the capture triggers of a table that is not tracked: it was restored
+ * without the extension's catalog rows.  They do nothing, but have the names
+ * of those that are to come.  Returns the table, which is opened again for
+ * that.
+ */
+static Relation
+drop_foreign_triggers(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	List	   *name = list_make2(makeString(CDC_SCHEMA), makeString("capture"));
+	Oid			capture = LookupFuncName(name, 0, NULL, false);
+	ObjectAddresses *objects = new_object_addresses();
+	int			count = 0;
+
+	for (int i = 0; rel->trigdesc && i < rel->trigdesc->numtriggers; i++)
+	{
+		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		ObjectAddress object;
+
+		if (trigger->tgfoid != capture || trigger->tgisinternal)
+			continue;
+		ObjectAddressSet(object, TriggerRelationId, trigger->tgoid);
+		add_exact_object_address(&object, objects);
+		count++;
+	}
+	if (count > 0)
+	{
+		ereport(NOTICE,
+				(errmsg("capture triggers of table \"%s\" belong to no log, and are made anew",
+						RelationGetRelationName(rel))));
+		table_close(rel, NoLock);
+		performMultipleDeletions(objects, DROP_RESTRICT, 0);
+		CommandCounterIncrement();
+		rel = table_open(relid, NoLock);
+	}
+	free_object_addresses(objects);
+	return rel;
+}
+
+/*
+ * A number for a newly tracked table.  Where only the definitions of a
+ * database were restored, the log of another table may be there under it.
+ */
+static int32
+choose_table_id(void)
+{
+	Oid			nspid = get_namespace_oid(CDC_LOG_SCHEMA, false);
+
+	for (;;)
+	{
+		int32		result;
+
+		CHECK_FOR_INTERRUPTS();
+		result = (int32) nextval_internal(cdc_catalog_oid(CDC_TABLE_NUMBER),
+										  false);
+		if (!OidIsValid(get_relname_relid(psprintf("t%d_1", result), nspid)) &&
+			!OidIsValid(get_relname_relid(psprintf("t%d_snapshot", result), nspid)))
+			return result;
+	}
 }
 
 /*
@@ -492,9 +549,27 @@ create_triggers(const char *table)
 }
 
 /*
+ * Is this a typed changelog function of a table that is not tracked in this
+ * database?  It was restored without the extension's catalog rows.
+ */
+static bool
+is_foreign_function(HeapTuple tuple)
+{
+	Datum		symbol;
+	bool		isnull;
+
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId)
+		return false;
+	symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+	return !isnull && strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
+		cdc_function_table_id(((Form_pg_proc) GETSTRUCT(tuple))->oid) == 0;
+}
+
+/*
  * A name for the typed changelog function that no function has in the table's
  * schema: the table's name and "_changelog", else the same with a number, and
- * the table's name cut where all would be too long.
+ * the table's name cut where all would be too long.  A function that was made
+ * for the table in another database is replaced.
  */
 static char *
 choose_function_name(Relation rel)
@@ -523,7 +598,8 @@ choose_function_name(Relation rel)
 		{
 			HeapTuple	tuple = &list->members[j]->tuple;
 
-			taken = ((Form_pg_proc) GETSTRUCT(tuple))->pronamespace == nspid;
+			taken = ((Form_pg_proc) GETSTRUCT(tuple))->pronamespace == nspid &&
+				!is_foreign_function(tuple);
 		}
 		ReleaseSysCacheList(list);
 		if (!taken)
@@ -541,7 +617,7 @@ choose_function_name(Relation rel)
  * Create the typed changelog function.
  */
 static void
-create_function(Relation rel, int32 table_id)
+create_function(Relation rel, const CdcTracked *tracked)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
@@ -554,7 +630,7 @@ create_function(Relation rel, int32 table_id)
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql,
-					 "CREATE FUNCTION %s(start_snapshot bigint DEFAULT NULL, "
+					 "CREATE OR REPLACE FUNCTION %s(start_snapshot bigint DEFAULT NULL, "
 					 "end_snapshot bigint DEFAULT NULL, "
 					 "identifiers text[] DEFAULT NULL, "
 					 "mode text DEFAULT NULL, "
@@ -576,9 +652,9 @@ create_function(Relation rel, int32 table_id)
 					 CDC_COL_SNAPSHOT " bigint, " CDC_COL_TIMESTAMP " timestamptz) "
 					 "LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000 "
 					 "SUPPORT " CDC_SCHEMA ".changelog_support "
-					 "SET " CDC_GUC_TABLE_ID " = %d "
+					 "SET " CDC_GUC_TABLE_ID " = '%d." INT64_FORMAT "' "
 					 "AS '$libdir/cdc_changelog', '" TYPED_SYMBOL "'",
-					 table_id);
+					 tracked->table_id, function_stamp(tracked));
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -614,13 +690,28 @@ create_function(Relation rel, int32 table_id)
 }
 
 /*
+ * What a typed changelog function holds besides the number of its table, to
+ * know it from a table that has the same number in another database: the time
+ * when tracking began, in microseconds since 1970.
+ */
+static int64
+function_stamp(const CdcTracked *tracked)
+{
+	return tracked->tracked_at +
+		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+/*
  * The number of the tracked table that a typed changelog function reads, from
- * its catalog entry; 0 where the function is no such function.
+ * its catalog entry; 0 where the function is no such function, or its table is
+ * not tracked in this database.
  */
 int32
 cdc_function_table_id(Oid funcid)
 {
 	const char *prefix = CDC_GUC_TABLE_ID "=";
+	CdcTracked	tracked;
+	int64		stamp = 0;
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
 	Datum		config;
 	bool		isnull;
@@ -640,11 +731,17 @@ cdc_function_table_id(Oid funcid)
 		{
 			char	   *setting = TextDatumGetCString(settings[i]);
 
-			if (strncmp(setting, prefix, strlen(prefix)) == 0)
-				result = pg_strtoint32(setting + strlen(prefix));
+			if (strncmp(setting, prefix, strlen(prefix)) == 0 &&
+				sscanf(setting + strlen(prefix), "%d." INT64_FORMAT,
+					   &result, &stamp) != 2)
+				result = 0;
 		}
 	}
 	ReleaseSysCache(tuple);
+
+	if (result == 0 || !cdc_tracked_lookup_id(result, &tracked) ||
+		function_stamp(&tracked) != stamp)
+		return 0;
 	return result;
 }
 
