@@ -221,7 +221,7 @@ SELECT t.relation,
        n.log_rows,
        n.snapshots,
        t.oldest_snapshot,
-       cdc.current_snapshot(t.relation) AS newest_snapshot,
+       n.newest_snapshot,
        t.tracked_at,
        f.changelog_function
   FROM cdc.tracked_table t
@@ -242,7 +242,9 @@ SELECT t.relation,
                                OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8)
  CROSS JOIN LATERAL
        (SELECT COALESCE(pg_catalog.sum(s.inserted OPERATOR(pg_catalog.+) s.deleted), 0)::pg_catalog.int8 AS log_rows,
-               pg_catalog.count(*) AS snapshots
+               pg_catalog.count(*) AS snapshots,
+               -- not the horizon, for which this view would have to wait
+               pg_catalog.max(s.snapshot_id) AS newest_snapshot
           FROM cdc.snapshot s
          WHERE s.table_id OPERATOR(pg_catalog.=) t.table_id) n
  WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE')
