@@ -91,11 +91,20 @@ CREATE TABLE cdc.unique_index (
 );
 COMMENT ON TABLE cdc.unique_index IS 'unique indexes of tracked tables and the snapshot since which they have held';
 
+CREATE TABLE cdc.partition (
+  table_id int NOT NULL,
+  relation regclass NOT NULL,
+  CONSTRAINT partition_pkey PRIMARY KEY (table_id, relation),
+  CONSTRAINT partition_relation_key UNIQUE (relation)
+);
+COMMENT ON TABLE cdc.partition IS 'leaf partitions of tracked partitioned tables, whose rows are counted in the log';
+
 SELECT pg_catalog.pg_extension_config_dump('cdc.table_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.transaction_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.tracked_table', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.log_segment', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.snapshot', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.partition', '');
 -- not cdc.unique_index: indexes are restored after the data of this table would
 -- be; the event trigger notes them then, as holding since the restore
 

@@ -85,15 +85,16 @@ typedef struct HashedEvent
 typedef struct CdcScratch
 {
 	MemoryContext context;
-	GROWING(CdcEvent) members;	/* events of one key or image */
-	GROWING(CdcEvent) rest;		/* of equal hash, but another key or image */
-	GROWING(CdcEvent) image;	/* events of one image of one key */
-	GROWING(HashedEvent) hashed;
-	GROWING(HashedEvent) hashed2;
-	GROWING(Leftover) leftovers;
-	GROWING(StackItem) stack;
-	GROWING(KeyStep) steps;
-	GROWING(CdcEvent *) step_events;
+				GROWING(CdcEvent) members;	/* events of one key or image */
+				GROWING(CdcEvent) rest; /* of equal hash, but another key or
+										 * image */
+				GROWING(CdcEvent) image;	/* events of one image of one key */
+				GROWING(HashedEvent) hashed;
+				GROWING(HashedEvent) hashed2;
+				GROWING(Leftover) leftovers;
+				GROWING(StackItem) stack;
+				GROWING(KeyStep) steps;
+				GROWING(CdcEvent *) step_events;
 } CdcScratch;
 
 #define RESERVE(s, array, count) \

@@ -33,9 +33,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/partition.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
@@ -52,6 +50,7 @@
 #include "capture.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "partition.h"
 #include "ddl.h"
 #include "segment.h"
 
@@ -93,6 +92,8 @@ static void capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 						   Tuplestorestate *news, TupleDesc desc);
 static void capture_row(CaptureEntry *entry, TriggerData *trigdata);
 static void capture_truncate(CaptureEntry *entry, Relation rel);
+static void capture_content(const CdcLogMap *map, const CdcTracked *tracked,
+							Relation rel, bool inserted);
 
 /*
  * Relcache invalidation: only flags.
@@ -168,22 +169,10 @@ fill_entry(CaptureEntry *entry, Relation rel)
 	entry->map = NULL;
 
 	entry->tracked_p = cdc_tracked_lookup(entry->relid, &entry->tracked);
-	if (!entry->tracked_p && rel->rd_rel->relispartition)
+	if (!entry->tracked_p && cdc_partition_tracked(entry->relid, &entry->tracked))
 	{
-		ListCell   *lc;
-
-		foreach(lc, get_partition_ancestors(entry->relid))
-		{
-			if (cdc_tracked_lookup(lfirst_oid(lc), &entry->tracked))
-			{
-				Relation	root = table_open(lfirst_oid(lc), AccessShareLock);
-
-				rootdesc = CreateTupleDescCopy(RelationGetDescr(root));
-				table_close(root, NoLock);
-				entry->tracked_p = true;
-				break;
-			}
-		}
+		rootdesc = cdc_partition_root_desc(entry->tracked.relid);
+		entry->tracked_p = true;
 	}
 
 	entry->suspect = rootdesc == NULL && cdc_capture_missing(rel) != NULL;
@@ -323,7 +312,7 @@ end_transition(TransitionReader *reader)
  * row has values that are stored elsewhere.
  */
 static bool
-add_row(CaptureEntry *entry, CdcXactTable *table, TupleTableSlot *slot,
+add_row(const CdcLogMap *map, CdcXactTable *table, TupleTableSlot *slot,
 		bool inserted, int64 tx, BulkInsertState bistate)
 {
 	MemoryContext oldcontext;
@@ -331,7 +320,7 @@ add_row(CaptureEntry *entry, CdcXactTable *table, TupleTableSlot *slot,
 	bool		external;
 
 	oldcontext = MemoryContextSwitchTo(cdc_xact_context(table));
-	row = cdc_log_form_slot(entry->map, slot, inserted ? tx : -tx);
+	row = cdc_log_form_slot(map, slot, inserted ? tx : -tx);
 	MemoryContextSwitchTo(oldcontext);
 	external = HeapTupleHasExternal(row);
 	cdc_xact_add(table, row, inserted, bistate);
@@ -363,7 +352,7 @@ capture_transitions(CaptureEntry *entry, Tuplestorestate *store, bool inserted,
 	while (tuplestore_gettupleslot(store, true, false, reader.slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		external |= add_row(entry, table, reader.slot, inserted, tx, bistate);
+		external |= add_row(entry->map, table, reader.slot, inserted, tx, bistate);
 	}
 	end_transition(&reader);
 
@@ -431,9 +420,9 @@ capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 				bistate = GetBulkInsertState();
 		}
 		if (got_old)
-			external |= add_row(entry, table, from.slot, false, tx, bistate);
+			external |= add_row(entry->map, table, from.slot, false, tx, bistate);
 		if (got_new)
-			external |= add_row(entry, table, to.slot, true, tx, bistate);
+			external |= add_row(entry->map, table, to.slot, true, tx, bistate);
 	}
 	end_transition(&from);
 	end_transition(&to);
@@ -467,9 +456,9 @@ capture_row(CaptureEntry *entry, TriggerData *trigdata)
 		return;
 
 	if (!TRIGGER_FIRED_BY_INSERT(event))
-		external |= add_row(entry, table, trigdata->tg_trigslot, false, tx, NULL);
+		external |= add_row(entry->map, table, trigdata->tg_trigslot, false, tx, NULL);
 	if (!TRIGGER_FIRED_BY_DELETE(event))
-		external |= add_row(entry, table,
+		external |= add_row(entry->map, table,
 							TRIGGER_FIRED_BY_INSERT(event) ?
 							trigdata->tg_trigslot : trigdata->tg_newslot,
 							true, tx, NULL);
@@ -478,12 +467,26 @@ capture_row(CaptureEntry *entry, TriggerData *trigdata)
 }
 
 /*
- * Capture TRUNCATE: every row that is there goes.  The table is locked against
- * everybody, so what is committed now is what goes, also if an older snapshot
- * does not see it.
+ * Capture TRUNCATE: every row that is there goes.
  */
 static void
 capture_truncate(CaptureEntry *entry, Relation rel)
+{
+	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+		capture_content(entry->map, &entry->tracked, rel, false);
+	else
+		cdc_partition_truncate(rel, &entry->tracked);
+}
+
+/*
+ * Capture that all rows of a relation come to, or go from, a tracked table.
+ *
+ * The relation is locked against writers, so what is committed now is what
+ * comes or goes, also if an older snapshot does not see it.
+ */
+static void
+capture_content(const CdcLogMap *map, const CdcTracked *tracked, Relation rel,
+				bool inserted)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
@@ -497,11 +500,11 @@ capture_truncate(CaptureEntry *entry, Relation rel)
 		CHECK_FOR_INTERRUPTS();
 		if (table == NULL)
 		{
-			table = cdc_xact_table(&entry->tracked);
+			table = cdc_xact_table(tracked);
 			tx = cdc_xact_number();
 			bistate = GetBulkInsertState();
 		}
-		add_row(entry, table, slot, false, tx, bistate);
+		add_row(map, table, slot, inserted, tx, bistate);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
@@ -512,4 +515,21 @@ capture_truncate(CaptureEntry *entry, Relation rel)
 		cdc_xact_flush(table, bistate);
 		FreeBulkInsertState(bistate);
 	}
+}
+
+/*
+ * Capture that all rows of a table come to a tracked partitioned table, or go
+ * from it, together with the table, which the caller has locked against
+ * writers.
+ */
+void
+cdc_capture_content(Relation rel, const CdcTracked *tracked, bool inserted)
+{
+	TupleDesc	rootdesc = cdc_partition_root_desc(tracked->relid);
+	Relation	log = table_open(tracked->logrelid, RowExclusiveLock);
+	CdcLogMap  *map = cdc_log_map(rel, RelationGetDescr(log), rootdesc,
+								  CurrentMemoryContext);
+
+	table_close(log, NoLock);
+	capture_content(map, tracked, rel, inserted);
 }

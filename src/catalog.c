@@ -62,6 +62,9 @@ static const char *const catalog_names[CDC_NUM_CATALOG_RELS] = {
 	"snapshot_pkey",
 	"unique_index",
 	"unique_index_pkey",
+	"partition",
+	"partition_pkey",
+	"partition_relation_key",
 	"transaction_number",
 	"table_number"
 };
@@ -521,6 +524,7 @@ cdc_tracked_delete(int32 table_id)
 	delete_rows(CDC_LOG_SEGMENT, CDC_LOG_SEGMENT_PKEY, table_id);
 	delete_rows(CDC_SNAPSHOT, CDC_SNAPSHOT_PKEY, table_id);
 	delete_rows(CDC_UNIQUE_INDEX, CDC_UNIQUE_INDEX_PKEY, table_id);
+	delete_rows(CDC_PARTITION, CDC_PARTITION_PKEY, table_id);
 
 	/* The table may be gone already when this runs for a DROP. */
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked.relid)))

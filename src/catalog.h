@@ -63,6 +63,11 @@
 #define Anum_cdc_unique_index_since			2
 #define Anum_cdc_unique_index_index			3
 
+/* cdc.partition */
+#define Natts_cdc_partition					2
+#define Anum_cdc_partition_table_id			1
+#define Anum_cdc_partition_relation			2
+
 /* cdc.snapshot.kind */
 #define CDC_KIND_BASELINE		'b' /* the table as track() found it */
 #define CDC_KIND_CHANGES		'c' /* an ordinary transaction */
@@ -80,6 +85,9 @@ typedef enum CdcCatalogRel
 	CDC_SNAPSHOT_PKEY,			/* (table_id, snapshot_id) */
 	CDC_UNIQUE_INDEX,
 	CDC_UNIQUE_INDEX_PKEY,		/* (table_id, index) */
+	CDC_PARTITION,
+	CDC_PARTITION_PKEY,			/* (table_id, relation) */
+	CDC_PARTITION_RELATION,		/* unique index on (relation) */
 	CDC_TRANSACTION_NUMBER,		/* sequence */
 	CDC_TABLE_NUMBER,			/* sequence */
 	CDC_NUM_CATALOG_RELS

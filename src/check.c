@@ -82,14 +82,14 @@ typedef struct CheckState
 {
 	Tuplestorestate *store;
 	TupleDesc	desc;
-} CheckState;
+}			CheckState;
 
 /* A capture trigger of an ordinary table, and how it must be enabled */
 typedef struct CaptureTrigger
 {
 	const char *name;
 	char		enabled;
-} CaptureTrigger;
+}			CaptureTrigger;
 
 static const CaptureTrigger capture_triggers[] = {
 	{CDC_TRIGGER_INSERT, TRIGGER_FIRES_ON_ORIGIN},
@@ -108,21 +108,21 @@ static const char *const event_triggers[][3] = {
 
 PG_FUNCTION_INFO_V1(cdc_check);
 
-static void report(CheckState *state, const char *level, const char *object,
+static void report(CheckState * state, const char *level, const char *object,
 				   const char *problem, const char *fix);
 static char *relation_name(Oid relid);
 static char *track_again(Oid relid);
-static void check_event_triggers(CheckState *state);
-static void check_table(CheckState *state, const CdcTracked *tracked);
-static void check_triggers(CheckState *state, Relation rel);
-static void check_shape(CheckState *state, Relation rel);
-static void check_log(CheckState *state, const CdcTracked *tracked,
+static void check_event_triggers(CheckState * state);
+static void check_table(CheckState * state, const CdcTracked *tracked);
+static void check_triggers(CheckState * state, Relation rel);
+static void check_shape(CheckState * state, Relation rel);
+static void check_log(CheckState * state, const CdcTracked *tracked,
 					  Relation rel);
-static void check_function(CheckState *state, const CdcTracked *tracked);
-static void check_history(CheckState *state, const CdcTracked *tracked);
-static void check_prepared(CheckState *state, const CdcTracked *tracked);
-static void check_untracked(CheckState *state);
-static void check_orphans(CheckState *state);
+static void check_function(CheckState * state, const CdcTracked *tracked);
+static void check_history(CheckState * state, const CdcTracked *tracked);
+static void check_prepared(CheckState * state, const CdcTracked *tracked);
+static void check_untracked(CheckState * state);
+static void check_orphans(CheckState * state);
 
 /*
  * cdc.check()
@@ -168,7 +168,7 @@ cdc_check(PG_FUNCTION_ARGS)
  * Add a problem to the result.
  */
 static void
-report(CheckState *state, const char *level, const char *object,
+report(CheckState * state, const char *level, const char *object,
 	   const char *problem, const char *fix)
 {
 	Datum		values[CHECK_COLS] = {0};
@@ -210,7 +210,7 @@ track_again(Oid relid)
  * Are the event triggers there and enabled, for all kinds of sessions?
  */
 static void
-check_event_triggers(CheckState *state)
+check_event_triggers(CheckState * state)
 {
 	for (int i = 0; i < lengthof(event_triggers); i++)
 	{
@@ -242,7 +242,7 @@ check_event_triggers(CheckState *state)
  * Check a tracked table.
  */
 static void
-check_table(CheckState *state, const CdcTracked *tracked)
+check_table(CheckState * state, const CdcTracked *tracked)
 {
 	Relation	rel = try_relation_open(tracked->relid, AccessShareLock);
 
@@ -269,7 +269,7 @@ check_table(CheckState *state, const CdcTracked *tracked)
  * Are all capture triggers there, and enabled as they must be?
  */
 static void
-check_triggers(CheckState *state, Relation rel)
+check_triggers(CheckState * state, Relation rel)
 {
 	char	   *table = relation_name(RelationGetRelid(rel));
 
@@ -278,7 +278,7 @@ check_triggers(CheckState *state, Relation rel)
 
 	for (int i = 0; i < lengthof(capture_triggers); i++)
 	{
-		const CaptureTrigger *want = &capture_triggers[i];
+		const		CaptureTrigger *want = &capture_triggers[i];
 		const char *how = want->enabled == TRIGGER_FIRES_ALWAYS ? "ALWAYS " :
 			want->enabled == TRIGGER_FIRES_ON_REPLICA ? "REPLICA " : "";
 		Trigger    *have = NULL;
@@ -307,7 +307,7 @@ check_triggers(CheckState *state, Relation rel)
  * Does the table take part in an inheritance, past which it can be changed?
  */
 static void
-check_shape(CheckState *state, Relation rel)
+check_shape(CheckState * state, Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
 	const char *reason = cdc_capture_missing(rel);
@@ -341,7 +341,7 @@ check_shape(CheckState *state, Relation rel)
  * Is the log there, and has it the table's columns?
  */
 static void
-check_log(CheckState *state, const CdcTracked *tracked, Relation rel)
+check_log(CheckState * state, const CdcTracked *tracked, Relation rel)
 {
 	char	   *table = relation_name(tracked->relid);
 	CdcSegment *segments;
@@ -379,13 +379,13 @@ check_log(CheckState *state, const CdcTracked *tracked, Relation rel)
  * Is the typed changelog function there?
  */
 static void
-check_function(CheckState *state, const CdcTracked *tracked)
+check_function(CheckState * state, const CdcTracked *tracked)
 {
 	ListCell   *lc;
 
 	foreach(lc, cdc_owned_objects(tracked))
 		if (((ObjectAddress *) lfirst(lc))->classId == ProcedureRelationId)
-			return;
+		return;
 	report(state, LEVEL_WARNING, relation_name(tracked->relid),
 		   "the typed changelog function does not exist; cdc.changelog works without it",
 		   track_again(tracked->relid));
@@ -395,7 +395,7 @@ check_function(CheckState *state, const CdcTracked *tracked)
  * Is there a gap in the history?
  */
 static void
-check_history(CheckState *state, const CdcTracked *tracked)
+check_history(CheckState * state, const CdcTracked *tracked)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	int64		oldest = cdc_tracked_oldest(tracked, snapshot);
@@ -450,7 +450,7 @@ check_history(CheckState *state, const CdcTracked *tracked)
  * go beyond?
  */
 static void
-check_prepared(CheckState *state, const CdcTracked *tracked)
+check_prepared(CheckState * state, const CdcTracked *tracked)
 {
 	LOCKTAG		tag;
 	VirtualTransactionId *vxids;
@@ -504,7 +504,7 @@ check_prepared(CheckState *state, const CdcTracked *tracked)
  * restored without the extension's tables.
  */
 static void
-check_untracked(CheckState *state)
+check_untracked(CheckState * state)
 {
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(triggers, InvalidOid, false, NULL, 0,
@@ -541,7 +541,7 @@ check_untracked(CheckState *state)
  * Find the rows of one catalog table that belong to no tracked table.
  */
 static void
-check_orphan_rows(CheckState *state, CdcCatalogRel table, CdcCatalogRel index)
+check_orphan_rows(CheckState * state, CdcCatalogRel table, CdcCatalogRel index)
 {
 	Relation	rel = table_open(cdc_catalog_oid(table), AccessShareLock);
 	Relation	pkey = index_open(cdc_catalog_oid(index), AccessShareLock);
@@ -586,7 +586,7 @@ check_orphan_rows(CheckState *state, CdcCatalogRel table, CdcCatalogRel index)
  * relations in the schema of the logs, that belong to no tracked table.
  */
 static void
-check_orphans(CheckState *state)
+check_orphans(CheckState * state)
 {
 	Oid			nspid = get_namespace_oid(CDC_LOG_SCHEMA, true);
 	List	   *known = NIL;

@@ -400,7 +400,10 @@ finish_transaction(bool prepare)
 	{
 		CdcXactTable *lowest = NULL;
 
-		/* Ascending order of OIDs keeps committing transactions from deadlock. */
+		/*
+		 * Ascending order of OIDs keeps committing transactions from
+		 * deadlock.
+		 */
 		for (CdcXactTable *table = xact_tables; table; table = table->next)
 		{
 			if (last != NULL &&

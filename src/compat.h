@@ -32,11 +32,15 @@
 	pg_namespace_aclcheck(nspid, roleid, mode)
 #define cdc_relation_ownercheck(relid, roleid) \
 	pg_class_ownercheck(relid, roleid)
+#define cdc_schema_ownercheck(nspid, roleid) \
+	pg_namespace_ownercheck(nspid, roleid)
 #else
 #define cdc_schema_aclcheck(nspid, roleid, mode) \
 	object_aclcheck(NamespaceRelationId, nspid, roleid, mode)
 #define cdc_relation_ownercheck(relid, roleid) \
 	object_ownercheck(RelationRelationId, relid, roleid)
+#define cdc_schema_ownercheck(nspid, roleid) \
+	object_ownercheck(NamespaceRelationId, nspid, roleid)
 #endif
 
 /* 16: attribute maps can leave out missing columns */
@@ -69,6 +73,9 @@
 #define cdc_tuplesort_getdatum(state, datum, isnull) \
 	tuplesort_getdatum(state, true, false, datum, isnull, NULL)
 #endif
+
+/* 16: foreign tables can have TRUNCATE triggers */
+#define CDC_FOREIGN_TRUNCATE_TRIGGERS	(PG_VERSION_NUM >= 160000)
 
 /* 16: relfilenode is relfilenumber */
 #if PG_VERSION_NUM < 160000

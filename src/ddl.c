@@ -58,6 +58,7 @@
 #include "commit.h"
 #include "ddl.h"
 #include "horizon.h"
+#include "partition.h"
 #include "restore.h"
 #include "tracked.h"
 
@@ -115,8 +116,13 @@ event_command(FunctionCallInfo fcinfo)
 Datum
 cdc_ddl_start(PG_FUNCTION_ARGS)
 {
-	if (event_command(fcinfo) != NULL)
-		cdc_xact_flush_all();
+	Node	   *command = event_command(fcinfo);
+
+	if (command == NULL)
+		PG_RETURN_NULL();
+	cdc_xact_flush_all();
+	if (IsA(command, DropStmt) && cdc_tracked_any())
+		cdc_partition_command_start(command);
 	PG_RETURN_NULL();
 }
 
@@ -127,6 +133,7 @@ Datum
 cdc_ddl_end(PG_FUNCTION_ARGS)
 {
 	Node	   *command = event_command(fcinfo);
+	List	   *tables;
 	ListCell   *lc;
 
 	if (command == NULL)
@@ -138,6 +145,7 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 		case T_AlterObjectSchemaStmt:
 		case T_IndexStmt:
 		case T_CreateStmt:
+		case T_CreateForeignTableStmt:
 		case T_CreateSchemaStmt:
 			break;
 		default:
@@ -146,7 +154,9 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 	if (!cdc_tracked_any())
 		PG_RETURN_NULL();
 
-	foreach(lc, changed_tables(command))
+	tables = changed_tables(command);
+	cdc_partition_command_end(command, tables);
+	foreach(lc, tables)
 	{
 		CdcTracked	tracked;
 
@@ -167,8 +177,8 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 {
 	Node	   *command = event_command(fcinfo);
 	List	   *dropped;
+	List	   *relids = NIL;
 	ListCell   *lc;
-	bool		relations = false;
 
 	if (command == NULL || !cdc_tracked_any())
 		PG_RETURN_NULL();
@@ -185,7 +195,7 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 
 		if (object->objsubid != 0)
 			continue;
-		relations = true;
+		relids = lappend_oid(relids, object->objid);
 		if (!cdc_tracked_lookup(object->objid, &tracked))
 			continue;
 		cdc_raise_privileges(&saved);
@@ -193,8 +203,11 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 		cdc_tracked_delete(tracked.table_id);
 		cdc_restore_privileges(&saved);
 	}
-	if (relations)
+	if (relids != NIL)
+	{
+		cdc_partition_dropped(relids);
 		forget_indexes(dropped);
+	}
 	PG_RETURN_NULL();
 }
 

@@ -18,6 +18,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "catalog/pg_inherits.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -28,6 +29,7 @@
 
 #include "cdc_changelog.h"
 #include "horizon.h"
+#include "partition.h"
 #include "range.h"
 
 static CdcRange *create_range(Oid relid);
@@ -72,8 +74,8 @@ cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 		check_bound(range, "end ", end, newest);
 
 	/*
-	 * The horizon can go back a little when a transaction that is not finished
-	 * comes up; what was complete for an earlier reader stays so.
+	 * The horizon can go back a little when a transaction that is not
+	 * finished comes up; what was complete for an earlier reader stays so.
 	 */
 	if (end_null)
 		end = start_null ? newest : Max(newest, start);
@@ -149,6 +151,13 @@ create_range(Oid relid)
 
 	cdc_tracked_require(relid, &range->tracked);
 	cdc_check_readable(relid);
+
+	/*
+	 * What TRUNCATE and rewrites do is not subject to snapshots: keep them
+	 * out from before one is taken.
+	 */
+	LockRelationOid(relid, AccessShareLock);
+	cdc_tracked_require(relid, &range->tracked);
 	range->relname = get_rel_name(relid);
 	check_inheritance(range);
 	return range;
@@ -160,7 +169,22 @@ create_range(Oid relid)
 static void
 open_horizon(CdcRange *range, int64 upto, int64 *newest)
 {
-	range->snapshot = cdc_horizon_upto(&range->tracked, upto, newest);
+	bool		partitioned =
+		get_rel_relkind(range->tracked.relid) == RELKIND_PARTITIONED_TABLE;
+	List	   *locked = NIL;
+
+	for (;;)
+	{
+		if (partitioned)
+			(void) cdc_partition_lock(range->tracked.table_id, NULL, &locked);
+		range->snapshot = cdc_horizon_upto(&range->tracked, upto, newest);
+		if (!partitioned ||
+			!cdc_partition_lock(range->tracked.table_id, range->snapshot, &locked))
+			break;
+		/* a partition came in between and was not locked soon enough */
+		UnregisterSnapshot(range->snapshot);
+	}
+	list_free(locked);
 	range->tracked.oldest = cdc_tracked_oldest(&range->tracked,
 											   range->snapshot);
 }
@@ -185,8 +209,18 @@ check_inheritance(CdcRange *range)
 	Oid			relid = range->tracked.relid;
 	const char *detail = NULL;
 
-	if (get_rel_relkind(relid) != RELKIND_RELATION)
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		detail = cdc_partition_broken(&range->tracked);
+		if (detail)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("changelog of table \"%s\" cannot be read",
+							range->relname),
+					 errdetail_internal("%s", detail),
+					 errhint("Mend this, then call cdc.untrack and cdc.track.")));
 		return;
+	}
 	if (has_subclass(relid) && find_inheritance_children(relid, NoLock) != NIL)
 		detail = "It has inheritance children, whose rows are not in its log.";
 	else if (!get_rel_relispartition(relid) && has_superclass(relid))

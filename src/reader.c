@@ -44,6 +44,7 @@
 #include "funcapi.h"
 #include "lib/bloomfilter.h"
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -57,6 +58,7 @@
 #include "cdc_changelog.h"
 #include "eventsink.h"
 #include "log.h"
+#include "partition.h"
 #include "reader.h"
 #include "segment.h"
 #include "tracked.h"
@@ -71,15 +73,22 @@
 #define SINK_MEMORY		((Size) 8 * 1024 * 1024)
 #define OUTPUT_MEMORY	((Size) 8 * 1024 * 1024)
 
-/* A relation that rows are in: the live table, or a segment of the log */
+/*
+ * A relation that rows are in: the live table or a leaf partition of it, or a
+ * segment of the log.
+ */
 typedef struct RowSource
 {
 	Relation	rel;
-	int32		segment;		/* 0: the live table */
+	bool		live;			/* the live table or a partition */
+	int32		segment;		/* of the log */
 	int			shift;			/* of its columns, see rowcmp.h */
 	bool		plain_layout;	/* data can be copied to the result as it is */
 	CdcSegment	info;			/* of a segment */
 	TupleTableSlot *fetch[2];	/* for rows that are fetched to compare them */
+	AttrMap    *attrmap;		/* of a partition with a layout of its own, to
+								 * the tracked table's; else NULL */
+	TupleTableSlot *mapped[2];	/* the fetched rows with that applied */
 } RowSource;
 
 /* Row that was fetched last for a comparison */
@@ -107,7 +116,9 @@ typedef struct Reader
 	CdcAlgebra	algebra;
 	CdcEventSink *sink;
 	CdcOutput  *output;
-	int			nsources;
+	int			nsources;		/* the live table, the segments, and then the
+								 * partitions, once they are opened */
+	int			nsegments;
 	RowSource  *sources;		/* a segment that is not needed has no rel */
 	TxEntry    *txs;
 	int			ntxs;
@@ -163,6 +174,9 @@ static void report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift,
 							   int64 tx);
 static bool counts_match(Reader *reader, int first, int last);
 static void scan_live(Reader *reader);
+static void open_partitions(Reader *reader, Snapshot snapshot);
+static void scan_live_source(Reader *reader, int source, Snapshot snapshot);
+static bool partitions_replaced(Reader *reader);
 static void read_content(Reader *reader);
 static void find_own_rows(Reader *reader);
 static void setup_algebra(Reader *reader);
@@ -297,7 +311,7 @@ cdc_verify_log(CdcRange *range, Relation source, CdcVerifyReport report,
 						   range->start, range->snapshot, &oldest) > 0)
 		reader->oldest = oldest;
 
-	for (int i = 1; i < reader->nsources; i++)
+	for (int i = 1; i <= reader->nsegments; i++)
 	{
 		open_segment(reader, &reader->sources[i]);
 		if (reader->sources[i].rel == NULL)
@@ -391,9 +405,11 @@ open_sources(Reader *reader)
 	for (int i = 0; i < desc->natts; i++)
 		dropped |= TupleDescAttr(desc, i)->attisdropped;
 
+	reader->nsegments = n;
 	reader->nsources = n + 1;
 	reader->sources = palloc0(sizeof(RowSource) * (n + 1));
 	reader->sources[0].rel = reader->source;
+	reader->sources[0].live = true;
 	reader->sources[0].plain_layout = !dropped;
 	for (int j = 0; j < 2; j++)
 		reader->sources[0].fetch[j] = table_slot_create(reader->source, NULL);
@@ -474,7 +490,11 @@ close_sources(Reader *reader)
 		if (s->rel == NULL)
 			continue;
 		for (int j = 0; j < 2; j++)
+		{
 			ExecDropSingleTupleTableSlot(s->fetch[j]);
+			if (s->mapped[j])
+				ExecDropSingleTupleTableSlot(s->mapped[j]);
+		}
 		if (i > 0)
 			table_close(s->rel, NoLock);
 	}
@@ -578,7 +598,7 @@ scan_log(Reader *reader, int first, int last)
 	open_segments(reader, first, last);
 	for (int whole = 0; whole <= 1; whole++)
 	{
-		for (int source = 1; source < reader->nsources; source++)
+		for (int source = 1; source <= reader->nsegments; source++)
 			if (reader->sources[source].rel != NULL)
 				scan_segment(reader, source, first, last, whole);
 		if (counts_match(reader, first, Min(last, range->nsnaps)))
@@ -813,7 +833,7 @@ key_not_proven(Reader *reader, TupleTableSlot *slot, int shift)
 
 	foreach(lc, reader->nullable)
 		if (slot->tts_isnull[lfirst_int(lc) + shift - 1])
-			return true;
+		return true;
 	return false;
 }
 
@@ -942,7 +962,7 @@ find_own_rows(Reader *reader)
 	Relation	rel = reader->source;
 
 	reader->replaced = rel->rd_createSubid != InvalidSubTransactionId ||
-		cdc_relation_new_storage(rel);
+		cdc_relation_new_storage(rel) || partitions_replaced(reader);
 	if (!reader->replaced)
 	{
 		CdcSnapshotRow *rows;
@@ -994,24 +1014,140 @@ read_content(Reader *reader)
 }
 
 /*
+ * Has the own transaction replaced the storage of partitions of the table, or
+ * changed which there are?
+ */
+static bool
+partitions_replaced(Reader *reader)
+{
+	CdcRange   *range = reader->range;
+	SnapshotData before = *range->snapshot;
+	List	   *leaves;
+	ListCell   *lc;
+
+	if (reader->source->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return false;
+	before.curcid = FirstCommandId;
+	leaves = cdc_partition_leaves(range->tracked.table_id, range->snapshot);
+	if (!equal(leaves, cdc_partition_leaves(range->tracked.table_id, &before)))
+		return true;
+
+	foreach(lc, leaves)
+	{
+		Relation	rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+		bool		replaced;
+
+		if (rel == NULL)
+			continue;
+		replaced = cdc_relation_new_storage(rel);
+		relation_close(rel, NoLock);
+		if (replaced)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Add the leaf partitions that a snapshot sees to the sources.
+ */
+static void
+open_partitions(Reader *reader, Snapshot snapshot)
+{
+	CdcRange   *range = reader->range;
+	TupleDesc	desc = RelationGetDescr(reader->source);
+	List	   *leaves = cdc_partition_leaves(range->tracked.table_id, snapshot);
+	ListCell   *lc;
+
+	if (reader->nsources + list_length(leaves) > PG_UINT16_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("table \"%s\" has too many partitions",
+						range->relname)));
+	reader->sources = repalloc(reader->sources,
+							   sizeof(RowSource) * (reader->nsources + list_length(leaves)));
+	foreach(lc, leaves)
+	{
+		RowSource  *s = &reader->sources[reader->nsources];
+
+		memset(s, 0, sizeof(RowSource));
+		s->live = true;
+		s->rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+		if (s->rel == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent change of the partitions of table \"%s\"",
+							range->relname),
+					 errhint("The transaction might succeed if retried.")));
+		if (!RELKIND_HAS_STORAGE(s->rel->rd_rel->relkind))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("content of table \"%s\" cannot be told",
+							range->relname),
+					 errdetail("Partition \"%s\" is a foreign table.",
+							   RelationGetRelationName(s->rel)),
+					 errhint("Give the start of the range and, with identifiers, \"validate => false\".")));
+		s->attrmap = cdc_build_attrmap(RelationGetDescr(s->rel), desc);
+		s->plain_layout = s->attrmap == NULL && reader->sources[0].plain_layout;
+		for (int j = 0; j < 2; j++)
+		{
+			s->fetch[j] = table_slot_create(s->rel, NULL);
+			if (s->attrmap)
+				s->mapped[j] = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+		}
+		reader->nsources++;
+	}
+}
+
+/*
+ * The row in a slot of a source, with the layout of the tracked table or its
+ * log.
+ */
+static inline TupleTableSlot *
+mapped_row(RowSource *s, int which)
+{
+	if (s->attrmap == NULL)
+		return s->fetch[which];
+	return execute_attr_map_slot(s->attrmap, s->fetch[which], s->mapped[which]);
+}
+
+/*
  * Add the rows of the live table to the sink.
  */
 static void
 scan_live(Reader *reader)
 {
 	SnapshotData snapshot = *reader->range->snapshot;
-	TupleTableSlot *slot = table_slot_create(reader->source, NULL);
-	TableScanDesc scan;
-	bool		filter = reader->touched != NULL &&
-		!reader->algebra.emit_base;
 
 	/* as if the own transaction had not changed anything yet */
 	if (!reader->replaced)
 		snapshot.curcid = FirstCommandId;
 
-	scan = table_beginscan(reader->source, &snapshot, 0, NULL);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	if (reader->source->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 	{
+		scan_live_source(reader, 0, &snapshot);
+		return;
+	}
+	open_partitions(reader, &snapshot);
+	for (int i = reader->nsegments + 1; i < reader->nsources; i++)
+		scan_live_source(reader, i, &snapshot);
+}
+
+/*
+ * Add the rows of the live table, or of a leaf partition, to the sink.
+ */
+static void
+scan_live_source(Reader *reader, int source, Snapshot snapshot)
+{
+	RowSource  *s = &reader->sources[source];
+	TableScanDesc scan;
+	bool		filter = reader->touched != NULL &&
+		!reader->algebra.emit_base;
+
+	scan = table_beginscan(s->rel, snapshot, 0, NULL);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, s->fetch[0]))
+	{
+		ItemPointerData tid = s->fetch[0]->tts_tid;
+		TupleTableSlot *slot = mapped_row(s, 0);
 		CdcEvent   *event;
 		uint32		hash;
 
@@ -1027,12 +1163,12 @@ scan_live(Reader *reader)
 		event = cdc_sink_add(reader->sink);
 		event->hash = hash;
 		event->snap = CDC_SNAP_LIVE;
-		event->block = ItemPointerGetBlockNumber(&slot->tts_tid);
-		event->bits = ItemPointerGetOffsetNumber(&slot->tts_tid) | CDC_EVENT_PLUS;
-		event->source = 0;
+		event->block = ItemPointerGetBlockNumber(&tid);
+		event->bits = ItemPointerGetOffsetNumber(&tid) | CDC_EVENT_PLUS;
+		event->source = source;
 	}
 	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(s->fetch[0]);
 }
 
 /*
@@ -1058,7 +1194,7 @@ fetch_row(Reader *reader, int which, const CdcEvent *e, int *shift)
 									   s->fetch[which]))
 		elog(ERROR, "could not fetch row (%u,%u) of relation \"%s\"",
 			 e->block, offset, RelationGetRelationName(s->rel));
-	f->current = s->fetch[which];
+	f->current = mapped_row(s, which);
 	f->block = e->block;
 	f->offset = offset;
 	f->source = e->source;
@@ -1396,7 +1532,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc,
 		TupleTableSlot *slot;
 
 		CHECK_FOR_INTERRUPTS();
-		if (row.source == 0)
+		if (s->live)
 		{
 			/* the live table may have any access method */
 			ItemPointerData tid;
@@ -1407,6 +1543,7 @@ write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc,
 			if (!table_tuple_fetch_row_version(s->rel, &tid, SnapshotAny, slot))
 				elog(ERROR, "could not fetch row (%u,%u) of relation \"%s\"",
 					 row.block, row.offset, RelationGetRelationName(s->rel));
+			slot = mapped_row(s, 0);
 			if (TTS_IS_BUFFERTUPLE(slot))
 				live = ((HeapTupleTableSlot *) slot)->tuple;
 			write_row(&w, slot, live, s, row.change);

@@ -67,6 +67,7 @@
 #include "capture.h"
 #include "cdc_changelog.h"
 #include "log.h"
+#include "partition.h"
 #include "tracked.h"
 
 PG_FUNCTION_INFO_V1(cdc_track);
@@ -95,7 +96,6 @@ static void create_function(Relation rel, const CdcTracked *tracked);
 static int64 function_stamp(const CdcTracked *tracked);
 static char *choose_function_name(Relation rel);
 static void record_unique_indexes(Relation rel, int32 table_id);
-static void run_ddl(const char *command);
 
 /*
  * An aborted transaction runs no more DDL of ours.
@@ -191,6 +191,7 @@ cdc_track(PG_FUNCTION_ARGS)
 	CdcTracked	tracked;
 	CdcSnapshotRow baseline;
 	CdcPrivileges saved;
+	bool		partitioned;
 	char	   *name;
 
 	if (PG_ARGISNULL(0))
@@ -230,8 +231,12 @@ cdc_track(PG_FUNCTION_ARGS)
 	create_function(rel, &tracked);
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
+	partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	table_close(rel, NoLock);
-	create_triggers(name);
+	if (partitioned)
+		cdc_partition_begin(&tracked);
+	else
+		create_triggers(name);
 	cdc_restore_privileges(&saved);
 	PG_RETURN_INT64(baseline.snapshot_id);
 }
@@ -365,12 +370,8 @@ check_kind(Relation rel)
 	Oid			relid = RelationGetRelid(rel);
 	Oid			nspid = RelationGetNamespace(rel);
 
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot track partitioned table \"%s\"", name),
-				 errdetail("This version tracks ordinary tables only.")));
-	if (rel->rd_rel->relkind != RELKIND_RELATION)
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot track \"%s\"", name),
@@ -401,7 +402,13 @@ check_kind(Relation rel)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot track partition \"%s\"", name),
-				 errdetail("Rows can be written to it through the partitioned table.")));
+				 errdetail("Rows can be written to it through the partitioned table."),
+				 errhint("Track the partitioned table.")));
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		cdc_partition_check(rel);
+		return;
+	}
 	if (has_subclass(relid) &&
 		find_inheritance_children(relid, NoLock) != NIL)
 		ereport(ERROR,
@@ -506,8 +513,8 @@ create_sequence(Relation rel, CdcTracked *tracked)
 /*
  * Run one command through SPI, which is connected.
  */
-static void
-run_ddl(const char *command)
+void
+cdc_run_ddl(const char *command)
 {
 	int			result = SPI_execute(command, false, 0);
 
@@ -528,21 +535,21 @@ create_triggers(const char *table)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
-	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_INSERT " AFTER INSERT ON %s "
-					 "REFERENCING NEW TABLE AS cdc_new "
-					 "FOR EACH STATEMENT %s", table, call));
-	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_UPDATE " AFTER UPDATE ON %s "
-					 "REFERENCING OLD TABLE AS cdc_old NEW TABLE AS cdc_new "
-					 "FOR EACH STATEMENT %s", table, call));
-	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_DELETE " AFTER DELETE ON %s "
-					 "REFERENCING OLD TABLE AS cdc_old "
-					 "FOR EACH STATEMENT %s", table, call));
-	run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_REPLICA " AFTER INSERT OR UPDATE OR DELETE ON %s "
-					 "FOR EACH ROW %s", table, call));
-	run_ddl(psprintf("CREATE TRIGGER \"" CDC_TRIGGER_TRUNCATE "\" BEFORE TRUNCATE ON %s "
-					 "FOR EACH STATEMENT %s", table, call));
-	run_ddl(psprintf("ALTER TABLE %s ENABLE REPLICA TRIGGER " CDC_TRIGGER_REPLICA ", "
-					 "ENABLE ALWAYS TRIGGER \"" CDC_TRIGGER_TRUNCATE "\"", table));
+	cdc_run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_INSERT " AFTER INSERT ON %s "
+						 "REFERENCING NEW TABLE AS cdc_new "
+						 "FOR EACH STATEMENT %s", table, call));
+	cdc_run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_UPDATE " AFTER UPDATE ON %s "
+						 "REFERENCING OLD TABLE AS cdc_old NEW TABLE AS cdc_new "
+						 "FOR EACH STATEMENT %s", table, call));
+	cdc_run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_DELETE " AFTER DELETE ON %s "
+						 "REFERENCING OLD TABLE AS cdc_old "
+						 "FOR EACH STATEMENT %s", table, call));
+	cdc_run_ddl(psprintf("CREATE TRIGGER " CDC_TRIGGER_REPLICA " AFTER INSERT OR UPDATE OR DELETE ON %s "
+						 "FOR EACH ROW %s", table, call));
+	cdc_run_ddl(psprintf("CREATE TRIGGER \"" CDC_TRIGGER_TRUNCATE "\" BEFORE TRUNCATE ON %s "
+						 "FOR EACH STATEMENT %s", table, call));
+	cdc_run_ddl(psprintf("ALTER TABLE %s ENABLE REPLICA TRIGGER " CDC_TRIGGER_REPLICA ", "
+						 "ENABLE ALWAYS TRIGGER \"" CDC_TRIGGER_TRUNCATE "\"", table));
 
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
@@ -555,12 +562,13 @@ create_triggers(const char *table)
 static bool
 is_foreign_function(HeapTuple tuple)
 {
-	Datum		symbol;
+	Datum symbol;
 	bool		isnull;
 
 	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId)
 		return false;
 	symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+
 	return !isnull && strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
 		cdc_function_table_id(((Form_pg_proc) GETSTRUCT(tuple))->oid) == 0;
 }
@@ -658,11 +666,11 @@ create_function(Relation rel, const CdcTracked *tracked)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	run_ddl(sql.data);
-	run_ddl(psprintf("ALTER FUNCTION %s OWNER TO %s",
-					 quote_qualified_identifier(schema, name),
-					 quote_identifier(GetUserNameFromId(rel->rd_rel->relowner,
-														false))));
+	cdc_run_ddl(sql.data);
+	cdc_run_ddl(psprintf("ALTER FUNCTION %s OWNER TO %s",
+						 quote_qualified_identifier(schema, name),
+						 quote_identifier(GetUserNameFromId(rel->rd_rel->relowner,
+															false))));
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	CommandCounterIncrement();
@@ -848,7 +856,7 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers,
 {
 	static const char *const names[] = {
 		CDC_TRIGGER_INSERT, CDC_TRIGGER_UPDATE, CDC_TRIGGER_DELETE,
-		CDC_TRIGGER_REPLICA, CDC_TRIGGER_TRUNCATE
+		CDC_TRIGGER_REPLICA, CDC_TRIGGER_ROW, CDC_TRIGGER_TRUNCATE
 	};
 	ObjectAddresses *objects = new_object_addresses();
 	ObjectAddress object;
@@ -863,6 +871,8 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers,
 		ObjectAddressSet(object, TriggerRelationId, trigger);
 		add_exact_object_address(&object, objects);
 	}
+	if (triggers)
+		cdc_partition_add_triggers(tracked->relid, objects);
 	foreach(lc, cdc_owned_objects(tracked))
 		add_exact_object_address((ObjectAddress *) lfirst(lc), objects);
 

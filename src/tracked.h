@@ -29,6 +29,7 @@ typedef struct CdcPrivileges
 extern void cdc_raise_privileges(CdcPrivileges *saved);
 extern void cdc_restore_privileges(const CdcPrivileges *saved);
 extern bool cdc_ddl_in_progress(void);
+extern void cdc_run_ddl(const char *command);
 extern bool cdc_meta_column(const char *name);
 extern int32 cdc_function_table_id(Oid funcid);
 extern List *cdc_owned_objects(const CdcTracked *tracked);
