@@ -60,6 +60,7 @@
 #include "cdc_changelog.h"
 #include "ddl.h"
 #include "horizon.h"
+#include "partition.h"
 #include "log.h"
 #include "segment.h"
 #include "tracked.h"
@@ -521,6 +522,7 @@ check_untracked(CheckState * state)
 			strcmp(NameStr(trigger->tgname), CDC_TRIGGER_TRUNCATE) != 0 ||
 			!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(trigger->tgrelid)) ||
 			cdc_tracked_lookup(trigger->tgrelid, &tracked) ||
+			cdc_partition_tracked(trigger->tgrelid, &tracked) ||
 			!cdc_relation_ownercheck(trigger->tgrelid, GetUserId()))
 			continue;
 

@@ -67,6 +67,7 @@
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "partition.h"
+#include "restore.h"
 #include "tracked.h"
 
 /* Third part of the lock tag, to keep it apart from the lock of the segments */
@@ -867,6 +868,17 @@ after_attach(Oid relid)
 }
 
 /*
+ * Does a subcommand disable triggers?
+ */
+static bool
+trigger_disabled(AlterTableCmd *cmd)
+{
+	return cmd->subtype == AT_DisableTrig ||
+		cmd->subtype == AT_DisableTrigAll ||
+		cmd->subtype == AT_DisableTrigUser;
+}
+
+/*
  * Triggers of a table have been enabled or disabled.  While a capture trigger
  * of a partition is disabled, reading is refused; and what happened in the
  * meantime is not known when it is enabled again.
@@ -885,9 +897,11 @@ after_trigger_change(Oid relid, AlterTableCmd *cmd)
 		  cdc_tracked_lookup(relid, &tracked)))
 		return;
 
-	cdc_xact_gap(cdc_xact_table(&tracked),
-				 psprintf("capture triggers of \"%s\" were disabled or enabled",
-						  get_rel_name(relid)));
+	/* a restore creates triggers, and then puts them in their states */
+	if (trigger_disabled(cmd) || !cdc_restore_pending(&tracked))
+		cdc_xact_gap(cdc_xact_table(&tracked),
+					 psprintf("capture triggers of \"%s\" were disabled or enabled",
+							  get_rel_name(relid)));
 	foreach(lc, table_tree(relid, NoLock))
 		rearm(lfirst_oid(lc));
 }
