@@ -4,14 +4,15 @@
 \echo Use "CREATE EXTENSION cdc_changelog" to load this file. \quit
 
 -- The functions here run with the extension owner's rights in places; a schema
--- that somebody else made beforehand, and still owns, must not hold them.
+-- that somebody else made beforehand, and still owns, must not hold them.  It
+-- may be a superuser's: a dump has the schema with its owner at that time.
 DO $$
 BEGIN
   IF EXISTS (SELECT FROM pg_catalog.pg_namespace n
+               JOIN pg_catalog.pg_roles r ON r.oid OPERATOR(pg_catalog.=) n.nspowner
               WHERE n.nspname OPERATOR(pg_catalog.=) 'cdc'
-                AND n.nspowner OPERATOR(pg_catalog.<>)
-                    (SELECT r.oid FROM pg_catalog.pg_roles r
-                      WHERE r.rolname OPERATOR(pg_catalog.=) CURRENT_USER)) THEN
+                AND r.rolname OPERATOR(pg_catalog.<>) CURRENT_USER
+                AND NOT r.rolsuper) THEN
     RAISE EXCEPTION 'schema "cdc" exists and belongs to another role'
       USING ERRCODE = 'duplicate_schema',
             HINT = 'Drop or rename that schema, then create the extension again.';

@@ -60,8 +60,8 @@
 #include "cdc_changelog.h"
 #include "ddl.h"
 #include "horizon.h"
-#include "partition.h"
 #include "log.h"
+#include "partition.h"
 #include "segment.h"
 #include "tracked.h"
 
