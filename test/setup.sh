@@ -170,6 +170,29 @@ cdc_packages()
 	then
 		cdc_update
 	fi
+
+	cdc_optional_packages
+}
+
+# Installs those of the server's extension packages in cdc_wants that there
+# are; the script has to do without the others.
+cdc_optional_packages()
+{
+	local major package
+	local missing=()
+
+	[ -n "${cdc_wants:-}" ] || return 0
+	major=$(sed -n 's#^/usr/lib/postgresql/\([0-9]*\)/bin/pg_config$#\1#p' <<< "$PG_CONFIG")
+	[ -n "$major" ] || return 0
+	for package in "${cdc_wants[@]/#/postgresql-$major-}"
+	do
+		if ! cdc_installed "$package" && [ -n "$(apt-cache madison "$package" 2> /dev/null)" ]
+		then
+			missing+=("$package")
+		fi
+	done
+	[ ${#missing[@]} = 0 ] || (cdc_install "${missing[@]}") ||
+		echo "Going on without them" >&2
 }
 
 # Stops every server whose data directory is in the private directory.  A
@@ -269,6 +292,10 @@ cdc_outer()
 	cdc_child=$!
 	set +m
 	wait "$cdc_child" || status=$?
+	if [ -n "${cdc_result:-}" ] && [ -f "$cdc_work/result" ]
+	then
+		cp "$cdc_work/result" "$cdc_top/$cdc_result"
+	fi
 	exit "$status"
 }
 
@@ -358,8 +385,10 @@ cdc_initdb()
 
 # Goes on only in the private copy.  Arguments: the calling script, relative to
 # the top, and its arguments.  cdc_needs lists the packages the script needs
-# besides PostgreSQL, a compiler and make; cdc_needs_index is set if it needs
-# apt's package lists.
+# besides PostgreSQL, a compiler and make, and cdc_wants the extensions that it
+# can do without, by the last part of their package's name; cdc_needs_index is
+# set if it needs apt's package lists.  What the script leaves in
+# $CDC_WORK/result goes to the file cdc_result, relative to the top.
 cdc_private()
 {
 	if [ -z "${CDC_WORK:-}" ]

@@ -1,0 +1,28 @@
+# UPDATE of 200,000 of 1,000,000 rows in one statement, of three columns without
+# an index, each time on a freshly loaded table.  "limit" appends both images
+# of the rows to a table without an index.
+
+need_template
+sql 'CREATE TABLE appended (tx bigint, LIKE template)'
+
+run()
+{
+	make_table upd "$1"
+	sql 'TRUNCATE appended; CHECKPOINT'
+	time_sql "BEGIN; UPDATE upd SET status = 'returned', amount = amount + 1, updated_at = now()
+			WHERE id % 5 = 0;
+		$([ "$1" != limit ] || echo 'INSERT INTO appended SELECT 1, t.* FROM template t, generate_series(1, 2) WHERE id % 5 = 0;')
+		COMMIT;"
+	drop_tables upd
+}
+
+readarray -t others < <(peers)
+rounds update run tracked untracked limit "${others[@]}"
+what="UPDATE of $(with_commas "$(scaled 200000)") rows, one statement"
+ratio goals update "$what" ms tracked untracked tracked untracked '<= 1.3'
+ratio more update "$what, the physical limit" ms limit untracked limit untracked
+for peer in "${others[@]}"
+do
+	ratio peers update "$what" ms "$peer" untracked "$peer" untracked
+done
+sql 'DROP TABLE appended'

@@ -1,0 +1,63 @@
+# Twelve writers and a poller that applies range after range of the changelog to
+# a copy of the table, compared with twelve writers of an untracked table.  At
+# the end the copy must be equal to the table.
+
+make_table wri_untracked untracked
+make_table wri_tracked tracked
+make_table wri_copy untracked
+sql "CREATE TABLE wri_state (stop boolean, snapshot bigint);
+	INSERT INTO wri_state VALUES (false, 0);
+	CREATE OR REPLACE PROCEDURE wri_poll() LANGUAGE plpgsql AS \$\$
+	DECLARE
+		last bigint := (SELECT snapshot FROM wri_state);
+		current bigint;
+		finished boolean;
+	BEGIN
+		LOOP
+			finished := (SELECT stop FROM wri_state);
+			COMMIT;
+			current := cdc.current_snapshot('wri_tracked');
+			IF current > last THEN
+				PERFORM cdc.apply_changelog('wri_copy', format(
+					'SELECT * FROM wri_tracked_changelog(%s, %s, ''{id}'')', last, current), '{id}');
+				last := current;
+			END IF;
+			UPDATE wri_state SET snapshot = last;
+			COMMIT;
+			EXIT WHEN finished;
+			PERFORM pg_sleep(0.02);
+		END LOOP;
+	END \$\$"
+
+run()
+{
+	local poller=
+
+	sql "VACUUM wri_untracked; VACUUM wri_tracked; VACUUM wri_copy;
+		UPDATE wri_state SET stop = false; VACUUM wri_state; CHECKPOINT"
+	if [ "$1" = tracked ]
+	then
+		sql 'CALL wri_poll()' &
+		poller=$!
+	fi
+	PGOPTIONS="-c synchronous_commit=$commit" run_pgbench "\\set id random(1, $(scaled 1000000))
+UPDATE wri_$1 SET status = 'paid', amount = amount + 1, updated_at = now() WHERE id = :id;" \
+		-c 12 -j 2 -T "$BENCH_SECONDS"
+	value=$tps
+	if [ -n "$poller" ]
+	then
+		sql 'UPDATE wri_state SET stop = true'
+		wait "$poller"
+	fi
+}
+
+for commit in on off
+do
+	rounds "writers_$commit" run tracked untracked
+	ratio goals "writers_$commit" \
+		"12 writers with a poller that applies, synchronous_commit = $commit" \
+		tps tracked untracked tracked untracked '>= 0.8'
+	must_equal "the poller's copy" 'TABLE wri_tracked' 'TABLE wri_copy'
+done
+drop_tables wri_untracked wri_tracked wri_copy
+sql 'DROP TABLE wri_state; DROP PROCEDURE wri_poll'
