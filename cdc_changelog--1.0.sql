@@ -181,13 +181,14 @@ CREATE FUNCTION cdc.changelog_relative(relation regclass,
                               end_snapshot bigint DEFAULT NULL,
                               identifiers text[] DEFAULT NULL,
                               mode text DEFAULT NULL,
-                              validate boolean DEFAULT true)
+                              validate boolean DEFAULT true,
+                              columns text[] DEFAULT NULL)
 RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000
 SUPPORT cdc.changelog_support
 AS 'MODULE_PATHNAME', 'cdc_changelog_relative';
-COMMENT ON FUNCTION cdc.changelog_relative(regclass, bigint, bigint, text[], text, boolean) IS
-'as cdc.changelog, with _change_ordinal counted from 0 at the first snapshot of the range';
+COMMENT ON FUNCTION cdc.changelog_relative(regclass, bigint, bigint, text[], text, boolean, text[]) IS
+'as cdc.changelog, with _change_ordinal counted from 0 at the first snapshot of the range; columns are those of the result, as the log names them';
 
 --
 -- Snapshots
@@ -285,7 +286,7 @@ CREATE FUNCTION cdc.ddl_start() RETURNS event_trigger
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cdc_ddl_start';
 COMMENT ON FUNCTION cdc.ddl_start() IS
-'event trigger function that writes what was captured to the logs before a definition changes';
+'event trigger function that logs the rows of partitions that are going to be dropped';
 
 CREATE FUNCTION cdc.ddl_end() RETURNS event_trigger
 LANGUAGE c
@@ -299,7 +300,13 @@ AS 'MODULE_PATHNAME', 'cdc_ddl_drop';
 COMMENT ON FUNCTION cdc.ddl_drop() IS
 'event trigger function that removes the log of a tracked table that is dropped';
 
-REVOKE ALL ON FUNCTION cdc.ddl_start(), cdc.ddl_end(), cdc.ddl_drop() FROM PUBLIC;
+CREATE FUNCTION cdc.ddl_rewrite() RETURNS event_trigger
+LANGUAGE c
+AS 'MODULE_PATHNAME', 'cdc_ddl_rewrite';
+COMMENT ON FUNCTION cdc.ddl_rewrite() IS
+'event trigger function that records a gap where the rows of a tracked table get new values';
+
+REVOKE ALL ON FUNCTION cdc.ddl_start(), cdc.ddl_end(), cdc.ddl_drop(), cdc.ddl_rewrite() FROM PUBLIC;
 
 -- ALWAYS: also in sessions with session_replication_role = replica
 CREATE EVENT TRIGGER cdc_changelog_ddl_start ON ddl_command_start
@@ -316,6 +323,11 @@ CREATE EVENT TRIGGER cdc_changelog_ddl_drop ON sql_drop
 EXECUTE FUNCTION cdc.ddl_drop();
 ALTER EVENT TRIGGER cdc_changelog_ddl_drop ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER cdc_changelog_ddl_drop IS 'cdc_changelog: after something was dropped';
+
+CREATE EVENT TRIGGER cdc_changelog_ddl_rewrite ON table_rewrite
+EXECUTE FUNCTION cdc.ddl_rewrite();
+ALTER EVENT TRIGGER cdc_changelog_ddl_rewrite ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER cdc_changelog_ddl_rewrite IS 'cdc_changelog: before a table is rewritten';
 
 --
 -- Applying

@@ -68,7 +68,7 @@ CREATE FUNCTION pg_event_trigger_dropped_objects() RETURNS SETOF int LANGUAGE sq
 CREATE FUNCTION never(oid, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT 1/0 > 0';
 CREATE OPERATOR = (FUNCTION = never, LEFTARG = oid, RIGHTARG = regclass);
 SET search_path = ddl_indexes, pg_catalog;
-CREATE UNIQUE INDEX t_hostile ON t (id, w);
+CREATE UNIQUE INDEX t_hostile ON t (id) WHERE id < 3;
 DROP INDEX t_hostile;
 SET search_path = ddl_indexes, public;
 DROP OPERATOR = (oid, regclass);

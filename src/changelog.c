@@ -33,9 +33,11 @@
 #include "utils/tuplestore.h"
 
 #include "cdc_changelog.h"
+#include "log.h"
 #include "range.h"
 #include "reader.h"
 #include "tracked.h"
+#include "typed.h"
 
 /* Most snapshots that the planner looks at for an estimate */
 #define ESTIMATE_SNAPSHOTS	1000
@@ -45,8 +47,24 @@ PG_FUNCTION_INFO_V1(cdc_changelog_relative);
 PG_FUNCTION_INFO_V1(cdc_changelog_typed);
 PG_FUNCTION_INFO_V1(cdc_changelog_support);
 
+/* How a caller's columns are found among those of the changelog */
+typedef enum ColumnMapping
+{
+	MAP_NONE,					/* they are the same */
+	MAP_BY_NAME,				/* typed functions */
+	MAP_BY_LOG					/* views: by the log's names of them */
+}			ColumnMapping;
+
 static Datum changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
-							bool relative);
+							ColumnMapping mapping);
+static int *map_by_name(Oid funcid, TupleDesc expected, TupleDesc desc);
+static int *map_by_log(CdcRange *range, List *columns, TupleDesc expected,
+					   TupleDesc desc, CdcReadOptions *options);
+static void check_mapped_type(const char *relname, Form_pg_attribute want,
+							  Form_pg_attribute have);
+static void project_rows(Tuplestorestate *from, TupleDesc fromdesc,
+						 Tuplestorestate *to, TupleDesc todesc,
+						 const int *map);
 static Oid	typed_function_relation(Oid funcid);
 static void read_options(FunctionCallInfo fcinfo, int firstarg,
 						 CdcReadOptions *options);
@@ -66,7 +84,7 @@ cdc_changelog(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("table whose changelog to read must not be null")));
-	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, false);
+	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, MAP_NONE);
 }
 
 /*
@@ -81,7 +99,7 @@ cdc_changelog_relative(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("table whose changelog to read must not be null")));
-	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, true);
+	return changelog_rows(fcinfo, PG_GETARG_OID(0), 1, MAP_BY_LOG);
 }
 
 /*
@@ -91,7 +109,7 @@ Datum
 cdc_changelog_typed(PG_FUNCTION_ARGS)
 {
 	return changelog_rows(fcinfo, typed_function_relation(fcinfo->flinfo->fn_oid),
-						  0, false);
+						  0, MAP_BY_NAME);
 }
 
 /*
@@ -117,7 +135,8 @@ typed_function_relation(Oid funcid)
  * "firstarg" is the number of the argument start_snapshot.
  */
 static Datum
-changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg, bool relative)
+changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
+			   ColumnMapping mapping)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CdcReadOptions options;
@@ -127,6 +146,7 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg, bool relative)
 	Tuplestorestate *store;
 	MemoryContext oldcontext;
 	bool		random_access;
+	int		   *map = NULL;
 
 	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo))
 		ereport(ERROR,
@@ -137,7 +157,7 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg, bool relative)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("materialize mode required, but it is not allowed in this context")));
 
-	options.relative = relative;
+	options.relative = mapping == MAP_BY_LOG;
 	read_options(fcinfo, firstarg, &options);
 	range = cdc_range_open(relid,
 						   PG_ARGISNULL(firstarg),
@@ -148,16 +168,31 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg, bool relative)
 
 	oldcontext = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
 	desc = cdc_changelog_desc(source);
-	check_result_type(range->relname, rsinfo->expectedDesc, desc);
+	if (mapping == MAP_BY_NAME)
+		map = map_by_name(fcinfo->flinfo->fn_oid, rsinfo->expectedDesc, desc);
+	else if (mapping == MAP_BY_LOG && !PG_ARGISNULL(firstarg + 5))
+		map = map_by_log(range,
+						 names_from_array(PG_GETARG_ARRAYTYPE_P(firstarg + 5)),
+						 rsinfo->expectedDesc, desc, &options);
+	else
+		check_result_type(range->relname, rsinfo->expectedDesc, desc);
 	random_access = (rsinfo->allowedModes & SFRM_Materialize_Random) != 0;
 	store = tuplestore_begin_heap(random_access, false, work_mem);
-	MemoryContextSwitchTo(oldcontext);
-
 	rsinfo->returnMode = SFRM_Materialize;
 	rsinfo->setResult = store;
-	rsinfo->setDesc = desc;
+	rsinfo->setDesc = map ? CreateTupleDescCopy(rsinfo->expectedDesc) : desc;
+	MemoryContextSwitchTo(oldcontext);
 
-	cdc_read_changelog(range, source, &options, store, desc);
+	if (map)
+	{
+		Tuplestorestate *all = tuplestore_begin_heap(false, false, work_mem);
+
+		cdc_read_changelog(range, source, &options, all, desc);
+		project_rows(all, desc, store, rsinfo->setDesc, map);
+		tuplestore_end(all);
+	}
+	else
+		cdc_read_changelog(range, source, &options, store, desc);
 
 	table_close(source, NoLock);
 	cdc_range_close(range);
@@ -265,6 +300,144 @@ check_result_type(const char *relname, TupleDesc expected, TupleDesc desc)
 }
 
 /*
+ * Raise datatype_mismatch if a column is not of the type that the caller
+ * expects.
+ */
+static void
+check_mapped_type(const char *relname, Form_pg_attribute want,
+				  Form_pg_attribute have)
+{
+	if (want->atttypid != have->atttypid)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of table \"%s\" is of type %s now",
+						NameStr(have->attname), relname,
+						format_type_be(have->atttypid)),
+				 errdetail("Type %s is expected.",
+						   format_type_be(want->atttypid)),
+				 errhint("Create the view or function again.")));
+}
+
+/*
+ * Where the output columns of a typed function are in the changelog: an array
+ * of positions, -1 for columns that only keep a place; NULL if they are the
+ * same.
+ */
+static int *
+map_by_name(Oid funcid, TupleDesc expected, TupleDesc desc)
+{
+	int		   *map;
+	bool		same;
+
+	if (expected == NULL)
+		return NULL;
+	map = palloc(sizeof(int) * expected->natts);
+	same = expected->natts == desc->natts;
+	for (int i = 0; i < expected->natts; i++)
+	{
+		Form_pg_attribute want = TupleDescAttr(expected, i);
+
+		map[i] = -1;
+		for (int j = 0; j < desc->natts && map[i] < 0; j++)
+			if (strcmp(NameStr(want->attname),
+					   NameStr(TupleDescAttr(desc, j)->attname)) == 0)
+				map[i] = j;
+		if (map[i] < 0 && !cdc_typed_placeholder(NameStr(want->attname)))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of function \"%s\" is no column of the tracked table",
+							NameStr(want->attname), get_func_name(funcid)),
+					 errhint("Call cdc.untrack and cdc.track for the table.")));
+		if (map[i] >= 0)
+			check_mapped_type(get_func_name(funcid), want,
+							  TupleDescAttr(desc, map[i]));
+		same = same && map[i] == i;
+	}
+	return same ? NULL : map;
+}
+
+/*
+ * Where the columns of a changelog view are in the changelog.  "columns" are
+ * the names that the log has for them; those that a changelog adds come last.
+ * The identifiers, named as in the view, get the names that they have now.
+ */
+static int *
+map_by_log(CdcRange *range, List *columns, TupleDesc expected, TupleDesc desc,
+		   CdcReadOptions *options)
+{
+	List	   *present = cdc_log_column_names(range->tracked.logrelid);
+	int			ndata = list_length(columns);
+	int		   *map;
+	ListCell   *lc;
+
+	if (expected == NULL || expected->natts != ndata + CDC_NUM_META_COLS ||
+		list_length(present) + CDC_NUM_META_COLS != desc->natts)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("list of columns does not match the changelog of table \"%s\"",
+						range->relname)));
+
+	map = palloc(sizeof(int) * expected->natts);
+	for (int i = 0; i < expected->natts; i++)
+	{
+		map[i] = i - ndata + list_length(present);
+		if (i < ndata)
+		{
+			map[i] = -1;
+			foreach(lc, present)
+				if (strcmp(lfirst(lc), list_nth(columns, i)) == 0)
+				map[i] = foreach_current_index(lc);
+			if (map[i] < 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_UNDEFINED_COLUMN),
+						 errmsg("column \"%s\" of the changelog view does not exist in table \"%s\" any more",
+								NameStr(TupleDescAttr(expected, i)->attname),
+								range->relname),
+						 errhint("Create the view again.")));
+		}
+		check_mapped_type(range->relname, TupleDescAttr(expected, i),
+						  TupleDescAttr(desc, map[i]));
+	}
+
+	foreach(lc, options->identifiers)
+	{
+		for (int i = 0; i < ndata; i++)
+			if (strcmp(lfirst(lc), NameStr(TupleDescAttr(expected, i)->attname)) == 0)
+			{
+				lfirst(lc) = pstrdup(NameStr(TupleDescAttr(desc, map[i])->attname));
+				break;
+			}
+	}
+	return map;
+}
+
+/*
+ * Copy rows with other columns.
+ */
+static void
+project_rows(Tuplestorestate *from, TupleDesc fromdesc, Tuplestorestate *to,
+			 TupleDesc todesc, const int *map)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(fromdesc,
+													&TTSOpsMinimalTuple);
+	Datum	   *values = palloc(sizeof(Datum) * todesc->natts);
+	bool	   *nulls = palloc(sizeof(bool) * todesc->natts);
+
+	while (tuplestore_gettupleslot(from, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		for (int i = 0; i < todesc->natts; i++)
+		{
+			nulls[i] = map[i] < 0 || slot->tts_isnull[map[i]];
+			values[i] = nulls[i] ? (Datum) 0 : slot->tts_values[map[i]];
+		}
+		tuplestore_putvalues(to, todesc, values, nulls);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/*
  * Planner support: the number of rows, from what the snapshots recorded.
  */
 Datum
@@ -289,7 +462,7 @@ cdc_changelog_support(PG_FUNCTION_ARGS)
 	table_id = cdc_function_table_id(call->funcid);
 	if (table_id == 0)
 	{
-		Const	   *relation = list_length(args) == 6 ? linitial(args) : NULL;
+		Const	   *relation = list_length(args) >= 6 ? linitial(args) : NULL;
 		CdcTracked	tracked;
 
 		if (relation == NULL || !IsA(relation, Const) || relation->constisnull ||
@@ -299,7 +472,7 @@ cdc_changelog_support(PG_FUNCTION_ARGS)
 		args = list_copy_tail(args, 1);
 	}
 
-	if (list_length(args) != 5)
+	if (list_length(args) < 5)
 		PG_RETURN_POINTER(NULL);
 	start = linitial(args);
 	end = lsecond(args);

@@ -104,7 +104,8 @@ static const CaptureTrigger capture_triggers[] = {
 static const char *const event_triggers[][3] = {
 	{"cdc_changelog_ddl_start", "ddl_command_start", CDC_SCHEMA ".ddl_start()"},
 	{"cdc_changelog_ddl_end", "ddl_command_end", CDC_SCHEMA ".ddl_end()"},
-	{"cdc_changelog_ddl_drop", "sql_drop", CDC_SCHEMA ".ddl_drop()"}
+	{"cdc_changelog_ddl_drop", "sql_drop", CDC_SCHEMA ".ddl_drop()"},
+	{"cdc_changelog_ddl_rewrite", "table_rewrite", CDC_SCHEMA ".ddl_rewrite()"}
 };
 
 PG_FUNCTION_INFO_V1(cdc_check);

@@ -33,6 +33,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "commands/sequence.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -65,6 +66,8 @@ typedef struct XactLevel
 	int			nrows;
 	int			maxrows;
 	Size		bytes;
+	int			lent_at;		/* the rows were also written by an inner
+								 * subtransaction of this level; 0: not */
 	const char *gap;			/* why this is a gap, or NULL */
 } XactLevel;
 
@@ -83,6 +86,8 @@ static Size total_bytes = 0;	/* of all rows not yet written */
 static XactLevel *current_level(CdcXactTable *table);
 static void write_level(CdcXactTable *table, XactLevel *level,
 						BulkInsertState bistate);
+static void lend_level(CdcXactTable *table, XactLevel *level);
+static void settle_loans(CdcXactTable *table, int nest_level, bool commit);
 static void discard_rows(XactLevel *level);
 static void drop_level(CdcXactTable *table);
 static void unpin(CdcXactTable *table);
@@ -245,6 +250,55 @@ cdc_xact_flush_all(void)
 }
 
 /*
+ * Write all that waits, also what the (sub)transactions around the current one
+ * have captured: the log is going to take another form.
+ */
+void
+cdc_xact_flush_all_levels(void)
+{
+	int			nest_level = GetCurrentTransactionNestLevel();
+
+	cdc_xact_flush_all();
+	for (CdcXactTable *table = xact_tables; table; table = table->next)
+		for (XactLevel *level = table->level; level; level = level->parent)
+			if (level->nest_level < nest_level && level->nrows > 0 &&
+				level->lent_at == 0)
+				lend_level(table, level);
+}
+
+/*
+ * The current (sub)transaction has rewritten the log of a table: the blocks
+ * that rows were written to are others now.
+ */
+void
+cdc_xact_log_rewritten(const CdcTracked *tracked)
+{
+	for (CdcXactTable *table = xact_tables; table; table = table->next)
+	{
+		Relation	log;
+		BlockNumber nblocks;
+
+		if (table->tracked.table_id != tracked->table_id)
+			continue;
+		log = table_open(table->tracked.logrelid, AccessShareLock);
+		nblocks = RelationGetNumberOfBlocks(log);
+		table_close(log, NoLock);
+		if (nblocks == 0)
+			continue;
+		for (XactLevel *level = table->level; level; level = level->parent)
+		{
+			if (level->runs.nruns == 0)
+				continue;
+			/* all of it, in the old form too, should that come back */
+			level->runs.runs[0].first = 0;
+			level->runs.runs[0].last = Max(nblocks - 1,
+										   level->runs.runs[level->runs.nruns - 1].last);
+			level->runs.nruns = 1;
+		}
+	}
+}
+
+/*
  * Make the snapshot of the current transaction a gap.
  */
 void
@@ -288,6 +342,58 @@ write_level(CdcXactTable *table, XactLevel *level, BulkInsertState bistate)
 	level->bytes = 0;
 	cdc_log_append(log, level->rows, nrows, bistate, &level->runs);
 	table_close(log, NoLock);
+}
+
+/*
+ * Write the waiting rows of an outer level under the current subtransaction.
+ * They go on waiting as well, until it is known how that ends: if it is
+ * aborted, the log has its old form again, and they can be written as they
+ * are.
+ */
+static void
+lend_level(CdcXactTable *table, XactLevel *level)
+{
+	MemoryContext oldcontext = MemoryContextSwitchTo(cdc_xact_context(table));
+	int			nrows = level->nrows;
+	HeapTuple  *rows = palloc(sizeof(HeapTuple) * nrows);
+	Relation	log;
+
+	for (int i = 0; i < nrows; i++)
+		rows[i] = heap_copytuple(level->rows[i]);
+	MemoryContextSwitchTo(oldcontext);
+
+	if (!table->pinned)
+	{
+		if (!cdc_segment_pin(&table->tracked))
+			return;				/* untracked or dropped, for the time being */
+		table->pinned = true;
+	}
+	log = table_open(table->tracked.logrelid, NoLock);
+	cdc_log_append(log, rows, nrows, NULL, &table->level->runs);
+	table_close(log, NoLock);
+	level->lent_at = table->level->nest_level;
+}
+
+/*
+ * A subtransaction has ended that may have written rows of outer levels.
+ */
+static void
+settle_loans(CdcXactTable *table, int nest_level, bool commit)
+{
+	for (XactLevel *level = table->level; level; level = level->parent)
+	{
+		if (level->lent_at < nest_level)
+			continue;
+		if (!commit)
+			level->lent_at = 0;
+		else if (level->nest_level < nest_level - 1)
+			level->lent_at = nest_level - 1;
+		else
+		{
+			discard_rows(level);
+			level->lent_at = 0;
+		}
+	}
 }
 
 /*
@@ -510,7 +616,8 @@ cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own)
 	{
 		own->inserted += level->inserted;
 		own->deleted += level->deleted;
-		own->unwritten |= level->nrows > 0;
+		own->unwritten |= level->nrows > 0 && level->lent_at == 0;
+		own->gap |= level->gap != NULL;
 		for (int i = 0; i < level->runs.nruns; i++)
 			cdc_runs_add(&own->runs, level->runs.runs[i].first,
 						 level->runs.runs[i].last);
@@ -589,11 +696,13 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 				}
 				break;
 			case SUBXACT_EVENT_COMMIT_SUB:
+				settle_loans(table, nest_level, true);
 				merge_level(table);
 				break;
 			case SUBXACT_EVENT_ABORT_SUB:
 				while (table->level && table->level->nest_level >= nest_level)
 					drop_level(table);
+				settle_loans(table, nest_level, false);
 				unpin(table);
 				break;
 			default:

@@ -28,6 +28,7 @@ typedef struct CdcOwnRows
 	int64		deleted;
 	CdcRunList	runs;
 	bool		unwritten;		/* some rows are not in the log yet */
+	bool		gap;			/* not all changes are among them */
 } CdcOwnRows;
 
 extern void cdc_commit_init(void);
@@ -38,6 +39,8 @@ extern void cdc_xact_add(CdcXactTable *table, HeapTuple tuple, bool inserted,
 						 BulkInsertState bistate);
 extern void cdc_xact_flush(CdcXactTable *table, BulkInsertState bistate);
 extern void cdc_xact_flush_all(void);
+extern void cdc_xact_flush_all_levels(void);
+extern void cdc_xact_log_rewritten(const CdcTracked *tracked);
 extern void cdc_xact_gap(CdcXactTable *table, const char *reason);
 extern bool cdc_xact_changed(const CdcTracked *tracked);
 extern bool cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own);

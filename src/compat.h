@@ -86,4 +86,13 @@
 	((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
 #endif
 
+/* 16: TRUNCATE can switch to the table's owner */
+#if PG_VERSION_NUM < 160000
+#define cdc_ExecuteTruncateGuts(rels, relids, logged, behavior, restart) \
+	ExecuteTruncateGuts(rels, relids, logged, behavior, restart)
+#else
+#define cdc_ExecuteTruncateGuts(rels, relids, logged, behavior, restart) \
+	ExecuteTruncateGuts(rels, relids, logged, behavior, restart, false)
+#endif
+
 #endif							/* CDC_COMPAT_H */

@@ -43,24 +43,32 @@
 #include "commands/event_trigger.h"
 #include "commands/extension.h"
 #include "commands/tablecmds.h"
+#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "capture.h"
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "ddl.h"
 #include "horizon.h"
+#include "log.h"
 #include "partition.h"
+#include "reshape.h"
 #include "restore.h"
+#include "segment.h"
 #include "tracked.h"
+#include "typed.h"
 
 /* An object that a command has made, changed or dropped */
 typedef struct DdlObject
@@ -68,22 +76,59 @@ typedef struct DdlObject
 	Oid			classid;
 	Oid			objid;
 	int32		objsubid;
+	char	   *schema;			/* of a dropped trigger's table */
+	char	   *table;
+	char	   *trigger;
 } DdlObject;
+
+/* A capture trigger, and the sessions that it fires in */
+typedef struct CaptureTrigger
+{
+	const char *name;
+	char		enabled;
+}			CaptureTrigger;
+
+static const CaptureTrigger capture_triggers[] = {
+	{CDC_TRIGGER_INSERT, TRIGGER_FIRES_ON_ORIGIN},
+	{CDC_TRIGGER_UPDATE, TRIGGER_FIRES_ON_ORIGIN},
+	{CDC_TRIGGER_DELETE, TRIGGER_FIRES_ON_ORIGIN},
+	{CDC_TRIGGER_REPLICA, TRIGGER_FIRES_ON_REPLICA},
+	{CDC_TRIGGER_TRUNCATE, TRIGGER_FIRES_ALWAYS}
+};
+
+/* Reasons of gaps that say whether changes are captured now */
+#define REASON_STOPPED	"capture triggers of the table are missing or disabled"
+#define REASON_RESUMED	"capture triggers of the table were missing or disabled"
 
 PG_FUNCTION_INFO_V1(cdc_ddl_start);
 PG_FUNCTION_INFO_V1(cdc_ddl_end);
 PG_FUNCTION_INFO_V1(cdc_ddl_drop);
+PG_FUNCTION_INFO_V1(cdc_ddl_rewrite);
 
 static Node *event_command(FunctionCallInfo fcinfo);
 static List *fetch_objects(const char *query);
 static List *changed_tables(Node *command);
-static List *add_relation(List *relids, Oid relid, Node *command);
+static List *add_relation(List *relids, Oid relid);
 static List *add_family(List *relids, Oid relid);
 static RangeVar *separated_table(AlterTableCmd *cmd);
 static List *add_separated(List *relids, AlterTableStmt *stmt);
-static void follow_table(const CdcTracked *tracked, Node *command);
+static List *using_columns(Node *command);
+static void follow_table(const CdcTracked *tracked, Node *command,
+						 bool cascade);
 static void check_shape(Relation rel);
-static void follow_owner(const CdcTracked *tracked, Relation rel);
+static const char *inheritance_reason(Relation rel);
+static const CaptureTrigger *capture_trigger(const char *name);
+static bool touches_triggers(Node *command);
+static void follow_triggers(const CdcTracked *tracked, Relation rel);
+static bool was_stopped(const CdcTracked *tracked);
+static void trigger_dropped(const DdlObject *object);
+static void check_trigger_name(RenameStmt *stmt);
+static bool lookup_log(Oid relid, CdcTracked *result);
+static void check_log(Oid relid, Node *command);
+static void check_log_dropped(Oid relid);
+static void follow_objects(const CdcTracked *tracked, Relation rel,
+						   Node *command, bool cascade);
+static void follow_function(Oid funcid, Relation rel, Node *command);
 static void follow_indexes(const CdcTracked *tracked, Relation rel);
 static void forget_indexes(List *dropped);
 static DropBehavior drop_behavior(Node *command);
@@ -110,18 +155,15 @@ event_command(FunctionCallInfo fcinfo)
 }
 
 /*
- * Event ddl_command_start: what was captured so far must be in the log before
- * anything changes.
+ * Event ddl_command_start: partitions that are going to be dropped can still
+ * be seen.
  */
 Datum
 cdc_ddl_start(PG_FUNCTION_ARGS)
 {
 	Node	   *command = event_command(fcinfo);
 
-	if (command == NULL)
-		PG_RETURN_NULL();
-	cdc_xact_flush_all();
-	if (IsA(command, DropStmt) && cdc_tracked_any())
+	if (command != NULL && IsA(command, DropStmt) && cdc_tracked_any())
 		cdc_partition_command_start(command);
 	PG_RETURN_NULL();
 }
@@ -147,6 +189,7 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 		case T_CreateStmt:
 		case T_CreateForeignTableStmt:
 		case T_CreateSchemaStmt:
+		case T_CreateTrigStmt:
 			break;
 		default:
 			PG_RETURN_NULL();
@@ -154,6 +197,8 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 	if (!cdc_tracked_any())
 		PG_RETURN_NULL();
 
+	if (IsA(command, RenameStmt))
+		check_trigger_name((RenameStmt *) command);
 	tables = changed_tables(command);
 	cdc_partition_command_end(command, tables);
 	foreach(lc, tables)
@@ -161,7 +206,10 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 		CdcTracked	tracked;
 
 		if (cdc_tracked_lookup(lfirst_oid(lc), &tracked))
-			follow_table(&tracked, command);
+			follow_table(&tracked, command, false);
+		else if (get_rel_namespace(lfirst_oid(lc)) ==
+				 get_namespace_oid(CDC_LOG_SCHEMA, true))
+			check_log(lfirst_oid(lc), command);
 	}
 	PG_RETURN_NULL();
 }
@@ -183,17 +231,18 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 	if (command == NULL || !cdc_tracked_any())
 		PG_RETURN_NULL();
 
-	dropped = fetch_objects("SELECT d.classid, d.objid, d.objsubid "
+	dropped = fetch_objects("SELECT d.classid, d.objid, d.objsubid, "
+							"d.address_names[1], d.address_names[2], d.address_names[3] "
 							"FROM pg_catalog.pg_event_trigger_dropped_objects() d "
-							"WHERE d.classid OPERATOR(pg_catalog.=) "
-							"'pg_catalog.pg_class'::pg_catalog.regclass");
+							"WHERE d.classid OPERATOR(pg_catalog.=) ANY "
+							"('{pg_catalog.pg_class,pg_catalog.pg_trigger}'::pg_catalog.regclass[])");
 	foreach(lc, dropped)
 	{
 		DdlObject  *object = lfirst(lc);
 		CdcTracked	tracked;
 		CdcPrivileges saved;
 
-		if (object->objsubid != 0)
+		if (object->classid != RelationRelationId || object->objsubid != 0)
 			continue;
 		relids = lappend_oid(relids, object->objid);
 		if (!cdc_tracked_lookup(object->objid, &tracked))
@@ -202,6 +251,18 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 		cdc_drop_objects(&tracked, false, drop_behavior(command));
 		cdc_tracked_delete(tracked.table_id);
 		cdc_restore_privileges(&saved);
+	}
+	foreach(lc, dropped)
+	{
+		DdlObject  *object = lfirst(lc);
+		CdcTracked	tracked;
+
+		if (object->classid == TriggerRelationId)
+			trigger_dropped(object);
+		else if (object->objsubid == 0)
+			check_log_dropped(object->objid);
+		else if (cdc_tracked_lookup(object->objid, &tracked))
+			follow_table(&tracked, command, true);
 	}
 	if (relids != NIL)
 	{
@@ -212,8 +273,60 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 }
 
 /*
- * Run a query that returns classid, objid and objsubid of objects, with the
- * extension owner's rights: somebody may have revoked the functions that tell.
+ * Event table_rewrite: find out if the log can follow.
+ */
+Datum
+cdc_ddl_rewrite(PG_FUNCTION_ARGS)
+{
+	Node	   *command = event_command(fcinfo);
+	Oid			relid;
+	int			reason;
+	CdcTracked	tracked;
+	Relation	rel;
+	const char *gap;
+
+	if (command == NULL || !cdc_tracked_any())
+		PG_RETURN_NULL();
+	relid = DatumGetObjectId(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_OID));
+	reason = DatumGetInt32(OidFunctionCall0(F_PG_EVENT_TRIGGER_TABLE_REWRITE_REASON));
+	if (!cdc_tracked_lookup(relid, &tracked) &&
+		!cdc_partition_tracked(relid, &tracked))
+		PG_RETURN_NULL();
+
+	rel = table_open(tracked.relid, AccessShareLock);
+	gap = cdc_rewrite_reason(&tracked, rel, reason, using_columns(command));
+	table_close(rel, NoLock);
+	if (gap)
+		cdc_xact_gap(cdc_xact_table(&tracked), gap);
+	PG_RETURN_NULL();
+}
+
+/*
+ * The names of the columns, as String nodes, whose type a command changes with
+ * an expression of its own.
+ */
+static List *
+using_columns(Node *command)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	if (!IsA(command, AlterTableStmt))
+		return NIL;
+	foreach(lc, ((AlterTableStmt *) command)->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+		if (cmd->subtype == AT_AlterColumnType &&
+			castNode(ColumnDef, cmd->def)->raw_default != NULL)
+			result = lappend(result, makeString(cmd->name));
+	}
+	return result;
+}
+
+/*
+ * Run a query that returns classid, objid and objsubid of objects, and three
+ * names where they may be triggers, with the extension owner's rights: somebody may have revoked the functions that tell.
  * Returns a list of DdlObject in the current memory context.
  */
 static List *
@@ -233,12 +346,18 @@ fetch_objects(const char *query)
 		HeapTuple	tuple = SPI_tuptable->vals[i];
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 		MemoryContext oldcontext = MemoryContextSwitchTo(context);
-		DdlObject  *object = palloc(sizeof(DdlObject));
+		DdlObject  *object = palloc0(sizeof(DdlObject));
 		bool		isnull;
 
 		object->classid = DatumGetObjectId(SPI_getbinval(tuple, desc, 1, &isnull));
 		object->objid = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
 		object->objsubid = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
+		if (object->classid == TriggerRelationId && desc->natts == 6)
+		{
+			object->schema = SPI_getvalue(tuple, desc, 4);
+			object->table = SPI_getvalue(tuple, desc, 5);
+			object->trigger = SPI_getvalue(tuple, desc, 6);
+		}
 		result = lappend(result, object);
 		MemoryContextSwitchTo(oldcontext);
 	}
@@ -261,11 +380,15 @@ changed_tables(Node *command)
 	if (IsA(command, AlterTableStmt))
 		result = add_separated(result, (AlterTableStmt *) command);
 
-	foreach(lc, fetch_objects("SELECT c.classid, c.objid, c.objsubid "
+	foreach(lc, fetch_objects("SELECT c.classid, COALESCE(t.tgrelid, c.objid), c.objsubid "
 							  "FROM pg_catalog.pg_event_trigger_ddl_commands() c "
-							  "WHERE c.classid OPERATOR(pg_catalog.=) "
-							  "'pg_catalog.pg_class'::pg_catalog.regclass"))
-		result = add_relation(result, ((DdlObject *) lfirst(lc))->objid, command);
+							  "LEFT JOIN pg_catalog.pg_trigger t "
+							  "ON t.oid OPERATOR(pg_catalog.=) c.objid "
+							  "AND c.classid OPERATOR(pg_catalog.=) "
+							  "'pg_catalog.pg_trigger'::pg_catalog.regclass "
+							  "WHERE c.classid OPERATOR(pg_catalog.=) ANY "
+							  "('{pg_catalog.pg_class,pg_catalog.pg_trigger}'::pg_catalog.regclass[])"))
+		result = add_relation(result, ((DdlObject *) lfirst(lc))->objid);
 	return result;
 }
 
@@ -273,7 +396,7 @@ changed_tables(Node *command)
  * Add the tables that a command on a relation may have changed to a list.
  */
 static List *
-add_relation(List *relids, Oid relid, Node *command)
+add_relation(List *relids, Oid relid)
 {
 	switch (get_rel_relkind(relid))
 	{
@@ -383,19 +506,22 @@ add_separated(List *relids, AlterTableStmt *stmt)
 
 /*
  * Make what belongs to a tracked table follow it, after a command has changed
- * the table.
+ * the table.  "cascade" says that the command was one that drops something
+ * else, on which columns of the table have depended.
  */
 static void
-follow_table(const CdcTracked *tracked, Node *command)
+follow_table(const CdcTracked *tracked, Node *command, bool cascade)
 {
 	Relation	rel = table_open(tracked->relid, AccessShareLock);
 	CdcPrivileges saved;
-	const char *missing;
+	const char *reason;
 
 	check_shape(rel);
-	missing = cdc_capture_missing(rel);
-	if (missing)
-		cdc_xact_gap(cdc_xact_table(tracked), missing);
+	if (touches_triggers(command))
+		follow_triggers(tracked, rel);
+	reason = inheritance_reason(rel);
+	if (reason)
+		cdc_xact_gap(cdc_xact_table(tracked), reason);
 	if (IsA(command, AlterTableStmt) &&
 		rel->rd_rel->relkind == RELKIND_RELATION)
 	{
@@ -409,18 +535,19 @@ follow_table(const CdcTracked *tracked, Node *command)
 	}
 
 	cdc_raise_privileges(&saved);
-	follow_owner(tracked, rel);
+	cdc_reshape_log(tracked, rel, using_columns(command));
+	follow_objects(tracked, rel, command, cascade);
 	follow_indexes(tracked, rel);
 	cdc_restore_privileges(&saved);
 	table_close(rel, NoLock);
 }
 
 /*
- * Why changes of a tracked table may be missing in its log, or NULL if none
- * are.  Used for every snapshot that is made meanwhile, too.
+ * Why statements on other tables may change a table, or statements on it
+ * others, or NULL if they do not.
  */
-const char *
-cdc_capture_missing(Relation rel)
+static const char *
+inheritance_reason(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
 
@@ -434,6 +561,282 @@ cdc_capture_missing(Relation rel)
 		find_inheritance_children(relid, NoLock) != NIL)
 		return "the table has inheritance children";
 	return NULL;
+}
+
+/*
+ * Are all capture triggers there, and enabled as they have to be?
+ */
+bool
+cdc_triggers_complete(Relation rel)
+{
+	TriggerDesc *trigdesc = rel->trigdesc;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		return true;
+	for (int i = 0; i < lengthof(capture_triggers); i++)
+	{
+		bool		found = false;
+
+		for (int j = 0; trigdesc && j < trigdesc->numtriggers && !found; j++)
+			found = strcmp(trigdesc->triggers[j].tgname,
+						   capture_triggers[i].name) == 0 &&
+				trigdesc->triggers[j].tgenabled == capture_triggers[i].enabled;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Why changes of a tracked table may be missing in its log, or NULL if none
+ * are.  This is the reason of every snapshot that is made meanwhile.
+ */
+const char *
+cdc_capture_missing(Relation rel)
+{
+	return cdc_triggers_complete(rel) ? inheritance_reason(rel) : REASON_STOPPED;
+}
+
+/*
+ * Is this one of the capture triggers?
+ */
+static const CaptureTrigger *
+capture_trigger(const char *name)
+{
+	for (int i = 0; i < lengthof(capture_triggers); i++)
+		if (strcmp(capture_triggers[i].name, name) == 0)
+			return &capture_triggers[i];
+	return NULL;
+}
+
+/*
+ * May a command have changed which of a table's capture triggers fire?
+ */
+static bool
+touches_triggers(Node *command)
+{
+	ListCell   *lc;
+
+	if (IsA(command, CreateTrigStmt))
+		return capture_trigger(((CreateTrigStmt *) command)->trigname) != NULL;
+	if (!IsA(command, AlterTableStmt))
+		return false;
+	foreach(lc, ((AlterTableStmt *) command)->cmds)
+	{
+		switch (lfirst_node(AlterTableCmd, lc)->subtype)
+		{
+			case AT_EnableTrig:
+			case AT_EnableAlwaysTrig:
+			case AT_EnableReplicaTrig:
+			case AT_DisableTrig:
+			case AT_EnableTrigAll:
+			case AT_DisableTrigAll:
+			case AT_EnableTrigUser:
+			case AT_DisableTrigUser:
+				return true;
+			default:
+				break;
+		}
+	}
+	return false;
+}
+
+/*
+ * Capture triggers were made, enabled or disabled.  Those that are enabled get
+ * the sessions that they have to fire in: ENABLE TRIGGER ALL makes all of them
+ * fire in ordinary ones, where changes would be captured twice.
+ */
+static void
+follow_triggers(const CdcTracked *tracked, Relation rel)
+{
+	Relation	catalog = table_open(TriggerRelationId, RowExclusiveLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		changed = false;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(tracked->relid));
+	scan = systable_beginscan(catalog, TriggerRelidNameIndexId, true, NULL, 1,
+							  &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const		CaptureTrigger *trigger = capture_trigger(NameStr(form->tgname));
+
+		if (trigger == NULL || form->tgenabled == TRIGGER_DISABLED ||
+			form->tgenabled == trigger->enabled)
+			continue;
+		tuple = heap_copytuple(tuple);
+		((Form_pg_trigger) GETSTRUCT(tuple))->tgenabled = trigger->enabled;
+		CatalogTupleUpdate(catalog, &tuple->t_self, tuple);
+		changed = true;
+	}
+	systable_endscan(scan);
+	table_close(catalog, RowExclusiveLock);
+	if (changed)
+	{
+		CacheInvalidateRelcache(rel);
+		CommandCounterIncrement();
+	}
+
+	if (!cdc_triggers_complete(rel))
+		cdc_xact_gap(cdc_xact_table(tracked), REASON_STOPPED);
+	else if (was_stopped(tracked))
+		cdc_xact_gap(cdc_xact_table(tracked), REASON_RESUMED);
+}
+
+/*
+ * Do the snapshots say that changes were not captured when the last one was
+ * made?  All snapshots are gaps in the meantime, for this reason or another.
+ *
+ * The command's lock keeps out everybody who could make a snapshot.
+ */
+static bool
+was_stopped(const CdcTracked *tracked)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	int64		upto = cdc_sequence_last_value(tracked->seqid);
+	bool		result = false;
+	bool		done = false;
+
+	while (!done && upto >= 0)
+	{
+		CdcSnapshotRow *rows;
+		int			n = cdc_snapshot_fetch(tracked->table_id, upto - 100, upto,
+										   snapshot, &rows);
+
+		for (int i = n - 1; i >= 0 && !done; i--)
+		{
+			done = true;
+			if (rows[i].kind != CDC_KIND_GAP || rows[i].reason == NULL ||
+				strcmp(rows[i].reason, REASON_RESUMED) == 0)
+				continue;
+			result = strcmp(rows[i].reason, REASON_STOPPED) == 0;
+			done = result;
+		}
+		pfree(rows);
+		upto -= 100;
+	}
+	UnregisterSnapshot(snapshot);
+	return result;
+}
+
+/*
+ * A trigger was dropped, but not its table: nothing is captured from here on
+ * if it was one of ours.
+ */
+static void
+trigger_dropped(const DdlObject *object)
+{
+	Oid			nspid;
+	Oid			relid;
+	CdcTracked	tracked;
+
+	if (object->schema == NULL || object->table == NULL ||
+		object->trigger == NULL || capture_trigger(object->trigger) == NULL)
+		return;
+	nspid = get_namespace_oid(object->schema, true);
+	relid = OidIsValid(nspid) ? get_relname_relid(object->table, nspid) : InvalidOid;
+	if (OidIsValid(relid) && cdc_tracked_lookup(relid, &tracked) &&
+		!OidIsValid(get_trigger_oid(relid, object->trigger, true)))
+		cdc_xact_gap(cdc_xact_table(&tracked), REASON_STOPPED);
+}
+
+/*
+ * Capture triggers are known by their names: refuse another one.
+ */
+static void
+check_trigger_name(RenameStmt *stmt)
+{
+	CdcTracked	tracked;
+	Oid			relid;
+
+	if (stmt->renameType != OBJECT_TRIGGER ||
+		capture_trigger(stmt->subname) == NULL)
+		return;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (OidIsValid(relid) && cdc_tracked_lookup(relid, &tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot rename trigger \"%s\" of tracked table \"%s\"",
+						stmt->subname, stmt->relation->relname),
+				 errhint("Call cdc.untrack to remove the triggers.")));
+}
+
+/*
+ * The tracked table that a relation is a log segment or the sequence of.
+ */
+static bool
+lookup_log(Oid relid, CdcTracked *result)
+{
+	ListCell   *lc;
+
+	foreach(lc, cdc_tracked_list())
+	{
+		CdcTracked *tracked = lfirst(lc);
+		CdcSegment *segments;
+		int			n;
+
+		*result = *tracked;
+		if (relid == tracked->seqid || relid == tracked->logrelid)
+			return true;
+		n = cdc_segments_fetch(tracked->table_id, &segments);
+		for (int i = 0; i < n; i++)
+			if (segments[i].logrelid == relid)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * A relation in the schema of the logs was changed.  Rows go to a log without
+ * a look at indexes, and have the columns of the table.
+ */
+static void
+check_log(Oid relid, Node *command)
+{
+	CdcTracked	tracked;
+	Relation	rel;
+	Relation	log;
+	bool		matches;
+
+	if (!lookup_log(relid, &tracked) || relid == tracked.seqid)
+		return;
+	if (IsA(command, IndexStmt))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create an index on \"%s\", which is a log of \"%s\"",
+						get_rel_name(relid), "cdc_changelog")));
+	rel = table_open(tracked.relid, AccessShareLock);
+	log = table_open(relid, AccessShareLock);
+	matches = cdc_log_matches(RelationGetDescr(rel), RelationGetDescr(log)) &&
+		RelationGetIndexList(log) == NIL;
+	table_close(log, NoLock);
+	table_close(rel, NoLock);
+	if (!matches)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot alter \"%s\", which is the log of table \"%s\"",
+						get_rel_name(relid), get_rel_name(tracked.relid)),
+				 errdetail("It has the columns of the table.")));
+}
+
+/*
+ * Raise an error if a dropped relation is part of the log of a table that is
+ * still tracked.
+ */
+static void
+check_log_dropped(Oid relid)
+{
+	CdcTracked	tracked;
+
+	if (lookup_log(relid, &tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop the log of tracked table \"%s\"",
+						get_rel_name(tracked.relid)),
+				 errhint("Call cdc.untrack for the table.")));
 }
 
 /*
@@ -467,15 +870,66 @@ check_shape(Relation rel)
 }
 
 /*
- * Give log, sequence and typed function to the owner of the table.
+ * Let log, sequence and typed function have the owner of the table, the
+ * function also its columns, name and schema, and let them depend on it.
  */
 static void
-follow_owner(const CdcTracked *tracked, Relation rel)
+follow_objects(const CdcTracked *tracked, Relation rel, Node *command,
+			   bool cascade)
 {
+	bool		have_function = false;
 	ListCell   *lc;
 
 	foreach(lc, cdc_owned_objects(tracked))
-		cdc_set_owner(lfirst(lc), rel->rd_rel->relowner);
+	{
+		ObjectAddress *object = lfirst(lc);
+
+		cdc_set_owner(object, rel->rd_rel->relowner);
+		if (object->objectId != tracked->seqid)
+			cdc_depend_on_table(object, rel);
+		if (object->classId == ProcedureRelationId)
+		{
+			follow_function(object->objectId, rel, command);
+			have_function = true;
+		}
+	}
+
+	/* it may have gone with the type of a column */
+	if (cascade && !have_function)
+		cdc_typed_create(rel, tracked);
+}
+
+/*
+ * Let a typed function follow the table.
+ */
+static void
+follow_function(Oid funcid, Relation rel, Node *command)
+{
+	if (IsA(command, RenameStmt))
+	{
+		RenameStmt *stmt = (RenameStmt *) command;
+
+		switch (stmt->renameType)
+		{
+			case OBJECT_COLUMN:
+			case OBJECT_ATTRIBUTE:
+				if (get_attnum(RelationGetRelid(rel), stmt->newname) !=
+					InvalidAttrNumber)
+					cdc_typed_rename_column(funcid, stmt->subname, stmt->newname);
+				break;
+			case OBJECT_TABLE:
+			case OBJECT_INDEX:
+				/* ALTER INDEX can be said of a table, too */
+				if (strcmp(stmt->newname, RelationGetRelationName(rel)) == 0)
+					cdc_typed_rename(funcid, rel, stmt->relation->relname);
+				break;
+			default:
+				break;
+		}
+	}
+	else if (IsA(command, AlterObjectSchemaStmt))
+		cdc_typed_rename(funcid, rel, RelationGetRelationName(rel));
+	cdc_typed_follow(funcid, rel);
 }
 
 /*

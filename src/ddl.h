@@ -15,6 +15,7 @@
 
 #include "catalog.h"
 
+extern bool cdc_triggers_complete(Relation rel);
 extern const char *cdc_capture_missing(Relation rel);
 
 #endif							/* CDC_DDL_H */

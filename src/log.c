@@ -29,6 +29,7 @@
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "access/detoast.h"
 #include "access/tupdesc.h"
@@ -63,7 +64,7 @@ static TupleTableSlot *carriers[MAX_BATCH];
 static int	ncarriers = 0;
 static bool carriers_busy = false;	/* some may hold a tuple */
 
-static TupleDesc log_tupdesc(TupleDesc source);
+static TupleDesc log_tupdesc(TupleDesc source, TupleDesc like);
 static HeapTuple form_by_copy(const HeapTupleHeader header, Size len, int64 tx);
 static void prepare_carriers(Relation log, int n);
 
@@ -98,10 +99,11 @@ cdc_log_check_width(Relation source)
 }
 
 /*
- * The row type of the log of a table with the given row type.
+ * The row type of the log of a table with the given row type.  The columns are
+ * named as in "like", which is the row type of another segment, or NULL.
  */
 static TupleDesc
-log_tupdesc(TupleDesc source)
+log_tupdesc(TupleDesc source, TupleDesc like)
 {
 	TupleDesc	desc = CreateTemplateTupleDesc(source->natts + 1);
 
@@ -115,33 +117,51 @@ log_tupdesc(TupleDesc source)
 		TupleDescCopyEntry(desc, attno, source, i + 1);
 		att = TupleDescAttr(desc, attno - 1);
 		if (att->attisdropped)
+		{
+			/* as DROP COLUMN names it */
+			snprintf(NameStr(att->attname), NAMEDATALEN,
+					 "........pg.dropped.%d........", attno);
 			continue;
-		snprintf(NameStr(att->attname), NAMEDATALEN, "c%d", i + 1);
+		}
+		if (like && attno <= like->natts)
+			att->attname = TupleDescAttr(like, attno - 1)->attname;
+		else
+			snprintf(NameStr(att->attname), NAMEDATALEN, "c%d", i + 1);
 		att->atttypid = getBaseTypeAndTypmod(att->atttypid, &att->atttypmod);
 	}
 	return desc;
 }
 
 /*
- * Create the log of a table, or its next segment, owned by the table's owner
- * and dropped with the table.  Returns its OID.
+ * Create the log of a table, owned by the table's owner and dropped with the
+ * table; or its next segment, where "like" is the one before.  Returns its OID.
  */
 Oid
-cdc_log_create(Relation source, int32 table_id, int32 segment)
+cdc_log_create(Relation source, int32 table_id, int32 segment, Oid like)
 {
 	char		name[NAMEDATALEN];
 	Oid			relid;
+	TupleDesc	desc;
 	ObjectAddress log;
 	ObjectAddress table;
 
 	snprintf(name, sizeof(name), "t%d_%d", table_id, segment);
+	if (OidIsValid(like))
+	{
+		Relation	rel = table_open(like, AccessShareLock);
+
+		desc = log_tupdesc(RelationGetDescr(source), RelationGetDescr(rel));
+		table_close(rel, NoLock);
+	}
+	else
+		desc = log_tupdesc(RelationGetDescr(source), NULL);
 	relid = heap_create_with_catalog(name,
 									 get_namespace_oid(CDC_LOG_SCHEMA, false),
 									 source->rd_rel->reltablespace,
 									 InvalidOid, InvalidOid, InvalidOid,
 									 source->rd_rel->relowner,
 									 HEAP_TABLE_AM_OID,
-									 log_tupdesc(RelationGetDescr(source)),
+									 desc,
 									 NIL, RELKIND_RELATION,
 									 RELPERSISTENCE_PERMANENT,
 									 false, false, ONCOMMIT_NOOP, (Datum) 0,
@@ -154,6 +174,29 @@ cdc_log_create(Relation source, int32 table_id, int32 segment)
 	recordDependencyOn(&log, &table, DEPENDENCY_AUTO);
 	CommandCounterIncrement();
 	return relid;
+}
+
+/*
+ * The names that a log has for the columns of its table, in the table's order
+ * and without dropped ones, as a list of char *.  A name stands for one column
+ * for ever, whatever the table calls it.
+ */
+List *
+cdc_log_column_names(Oid logrelid)
+{
+	Relation	log = table_open(logrelid, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(log);
+	List	   *result = NIL;
+
+	for (int i = CDC_LOG_FIRST_COL - 1; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped)
+			result = lappend(result, pstrdup(NameStr(att->attname)));
+	}
+	table_close(log, AccessShareLock);
+	return result;
 }
 
 /*

@@ -28,6 +28,7 @@
 #include "utils/typcache.h"
 
 #include "cdc_changelog.h"
+#include "ddl.h"
 #include "horizon.h"
 #include "partition.h"
 #include "range.h"
@@ -35,6 +36,7 @@
 static CdcRange *create_range(Oid relid);
 static void open_horizon(CdcRange *range, int64 upto, int64 *newest);
 static void check_inheritance(CdcRange *range);
+static void check_capture(CdcRange *range);
 static void check_bound(CdcRange *range, const char *name, int64 value,
 						int64 newest);
 static void check_retained(CdcRange *range, int64 value);
@@ -82,6 +84,8 @@ cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 	range->start = start;
 	range->end = end;
 	range->from_start = start_null;
+	if (start_null || end_null)
+		check_capture(range);
 	if (!start_null)
 		check_retained(range, start);
 	check_retained(range, end);
@@ -111,6 +115,7 @@ cdc_range_open_content(Oid relid, int64 at)
 
 	open_horizon(range, at, &newest);
 	check_bound(range, "", at, newest);
+	check_capture(range);
 	check_retained(range, at);
 	range->start = range->end = at;
 	range->from_start = true;
@@ -200,6 +205,25 @@ cdc_range_close(CdcRange *range)
 }
 
 /*
+ * Where changes are not captured now, what the table has become since the last
+ * snapshot is not known.
+ */
+static void
+check_capture(CdcRange *range)
+{
+	Relation	rel = table_open(range->tracked.relid, AccessShareLock);
+	bool		complete = cdc_triggers_complete(rel);
+
+	table_close(rel, NoLock);
+	if (!complete)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("changes of table \"%s\" are not captured", range->relname),
+				 errdetail("Capture triggers of the table are missing or disabled."),
+				 errhint("Use ALTER TABLE ... ENABLE TRIGGER, or call cdc.untrack and cdc.track for the table.")));
+}
+
+/*
  * Rows of inheritance children are not in the log, but in what the user sees
  * of the table; and statements on a parent do not fire the triggers.
  */
@@ -223,7 +247,9 @@ check_inheritance(CdcRange *range)
 	}
 	if (has_subclass(relid) && find_inheritance_children(relid, NoLock) != NIL)
 		detail = "It has inheritance children, whose rows are not in its log.";
-	else if (!get_rel_relispartition(relid) && has_superclass(relid))
+	else if (get_rel_relispartition(relid))
+		detail = "It is a partition of another table, through which it can be changed unnoticed.";
+	else if (has_superclass(relid))
 		detail = "It inherits from another table, through which it can be changed unnoticed.";
 	if (detail)
 		ereport(ERROR,
@@ -266,14 +292,27 @@ check_bound(CdcRange *range, const char *name, int64 value, int64 newest)
 static void
 check_retained(CdcRange *range, int64 value)
 {
-	if (value < range->tracked.oldest)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("snapshot %lld of table \"%s\" is not retained any more",
-						(long long) value, range->relname),
-				 errdetail("The oldest readable snapshot is %lld.",
-						   (long long) range->tracked.oldest),
-				 errhint("Rebuild the target from the full table.")));
+	int64		oldest = range->tracked.oldest;
+	CdcSnapshotRow *row;
+
+	if (value >= oldest)
+		return;
+
+	/* history may have been given up because it has become unreadable */
+	if (cdc_snapshot_fetch(range->tracked.table_id, oldest - 1, oldest,
+						   range->snapshot, &row) == 0 ||
+		row->kind != CDC_KIND_GAP)
+		row = NULL;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("snapshot %lld of table \"%s\" is not retained any more",
+					(long long) value, range->relname),
+			 row && row->reason ?
+			 errdetail("The oldest readable snapshot is %lld, a gap: %s.",
+					   (long long) oldest, row->reason) :
+			 errdetail("The oldest readable snapshot is %lld.",
+					   (long long) oldest),
+			 errhint("Rebuild the target from the full table.")));
 }
 
 /*

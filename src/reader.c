@@ -977,6 +977,13 @@ find_own_rows(Reader *reader)
 		return;
 
 	reader->have_own = cdc_xact_own_rows(&range->tracked, &reader->own);
+	if (reader->own.gap)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("content of table \"%s\" cannot be told within this transaction",
+						range->relname),
+				 errdetail("The transaction has changed the table in a way that its log cannot follow."),
+				 errhint("Read the changelog in another transaction.")));
 	if (reader->have_own && reader->own.unwritten)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -277,7 +277,7 @@ cdc_segment_start(const CdcTracked *tracked, bool wait)
 
 	source = table_open(now.relid, NoLock);
 	now.segment++;
-	now.logrelid = cdc_log_create(source, now.table_id, now.segment);
+	now.logrelid = cdc_log_create(source, now.table_id, now.segment, now.logrelid);
 	table_close(source, NoLock);
 	cdc_segment_insert(&now);
 	cdc_tracked_update(&now);

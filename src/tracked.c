@@ -35,6 +35,7 @@
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"
@@ -48,14 +49,12 @@
 #include "commands/tablecmds.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -69,12 +68,10 @@
 #include "log.h"
 #include "partition.h"
 #include "tracked.h"
+#include "typed.h"
 
 PG_FUNCTION_INFO_V1(cdc_track);
 PG_FUNCTION_INFO_V1(cdc_untrack);
-
-/* C symbol behind the typed changelog functions */
-#define TYPED_SYMBOL	"cdc_changelog_typed"
 
 /*
  * Transaction nesting levels at which the extension itself runs DDL, so that
@@ -92,9 +89,6 @@ static void check_columns(Relation rel);
 static void check_transaction_snapshot(Relation rel);
 static void create_sequence(Relation rel, CdcTracked *tracked);
 static void create_triggers(const char *table);
-static void create_function(Relation rel, const CdcTracked *tracked);
-static int64 function_stamp(const CdcTracked *tracked);
-static char *choose_function_name(Relation rel);
 static void record_unique_indexes(Relation rel, int32 table_id);
 
 /*
@@ -215,7 +209,8 @@ cdc_track(PG_FUNCTION_ARGS)
 	tracked.segment = 1;
 	tracked.oldest = 0;
 	tracked.tracked_at = GetCurrentTimestamp();
-	tracked.logrelid = cdc_log_create(rel, tracked.table_id, tracked.segment);
+	tracked.logrelid = cdc_log_create(rel, tracked.table_id, tracked.segment,
+									  InvalidOid);
 	create_sequence(rel, &tracked);
 	cdc_tracked_insert(&tracked);
 
@@ -228,7 +223,7 @@ cdc_track(PG_FUNCTION_ARGS)
 	cdc_snapshot_insert(tracked.table_id, &baseline);
 	record_unique_indexes(rel, tracked.table_id);
 
-	create_function(rel, &tracked);
+	cdc_typed_create(rel, &tracked);
 	name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 									  RelationGetRelationName(rel));
 	partitioned = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
@@ -556,204 +551,6 @@ create_triggers(const char *table)
 }
 
 /*
- * Is this a typed changelog function of a table that is not tracked in this
- * database?  It was restored without the extension's catalog rows.
- */
-static bool
-is_foreign_function(HeapTuple tuple)
-{
-	Datum symbol;
-	bool		isnull;
-
-	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId)
-		return false;
-	symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-
-	return !isnull && strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
-		cdc_function_table_id(((Form_pg_proc) GETSTRUCT(tuple))->oid) == 0;
-}
-
-/*
- * A name for the typed changelog function that no function has in the table's
- * schema: the table's name and "_changelog", else the same with a number, and
- * the table's name cut where all would be too long.  A function that was made
- * for the table in another database is replaced.
- */
-static char *
-choose_function_name(Relation rel)
-{
-	const char *table = RelationGetRelationName(rel);
-	Oid			nspid = RelationGetNamespace(rel);
-
-	for (int i = 0;; i++)
-	{
-		char		label[32];
-		int			keep;
-		char	   *name;
-		CatCList   *list;
-		bool		taken = false;
-
-		if (i == 0)
-			strlcpy(label, "_changelog", sizeof(label));
-		else
-			snprintf(label, sizeof(label), "_changelog%d", i);
-		keep = pg_mbcliplen(table, strlen(table),
-							NAMEDATALEN - 1 - (int) strlen(label));
-		name = psprintf("%.*s%s", keep, table, label);
-
-		list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
-		for (int j = 0; j < list->n_members && !taken; j++)
-		{
-			HeapTuple	tuple = &list->members[j]->tuple;
-
-			taken = ((Form_pg_proc) GETSTRUCT(tuple))->pronamespace == nspid &&
-				!is_foreign_function(tuple);
-		}
-		ReleaseSysCacheList(list);
-		if (!taken)
-		{
-			if (i > 0 || keep < (int) strlen(table))
-				ereport(NOTICE,
-						(errmsg("changelog function of table \"%s\" is named \"%s\"",
-								table, name)));
-			return name;
-		}
-	}
-}
-
-/*
- * Create the typed changelog function.
- */
-static void
-create_function(Relation rel, const CdcTracked *tracked)
-{
-	TupleDesc	desc = RelationGetDescr(rel);
-	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
-	char	   *name = choose_function_name(rel);
-	StringInfoData sql;
-	Oid			funcid = InvalidOid;
-	ObjectAddress function;
-	ObjectAddress other;
-	CatCList   *list;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql,
-					 "CREATE OR REPLACE FUNCTION %s(start_snapshot bigint DEFAULT NULL, "
-					 "end_snapshot bigint DEFAULT NULL, "
-					 "identifiers text[] DEFAULT NULL, "
-					 "mode text DEFAULT NULL, "
-					 "validate boolean DEFAULT true) RETURNS TABLE(",
-					 quote_qualified_identifier(schema, name));
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (att->attisdropped)
-			continue;
-		appendStringInfo(&sql, "%s %s, ",
-						 quote_identifier(NameStr(att->attname)),
-						 format_type_extended(att->atttypid, -1,
-											  FORMAT_TYPE_FORCE_QUALIFY));
-	}
-	appendStringInfo(&sql,
-					 CDC_COL_TYPE " text, " CDC_COL_ORDINAL " bigint, "
-					 CDC_COL_SNAPSHOT " bigint, " CDC_COL_TIMESTAMP " timestamptz) "
-					 "LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000 "
-					 "SUPPORT " CDC_SCHEMA ".changelog_support "
-					 "SET " CDC_GUC_TABLE_ID " = '%d." INT64_FORMAT "' "
-					 "AS '$libdir/cdc_changelog', '" TYPED_SYMBOL "'",
-					 tracked->table_id, function_stamp(tracked));
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	cdc_run_ddl(sql.data);
-	cdc_run_ddl(psprintf("ALTER FUNCTION %s OWNER TO %s",
-						 quote_qualified_identifier(schema, name),
-						 quote_identifier(GetUserNameFromId(rel->rd_rel->relowner,
-															false))));
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-	CommandCounterIncrement();
-
-	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
-	for (int i = 0; i < list->n_members; i++)
-	{
-		HeapTuple	tuple = &list->members[i]->tuple;
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
-
-		if (form->pronamespace == RelationGetNamespace(rel))
-			funcid = form->oid;
-	}
-	ReleaseSysCacheList(list);
-	if (!OidIsValid(funcid))
-		elog(ERROR, "could not find the new function \"%s\"", name);
-
-	ObjectAddressSet(function, ProcedureRelationId, funcid);
-	ObjectAddressSet(other, RelationRelationId, RelationGetRelid(rel));
-	recordDependencyOn(&function, &other, DEPENDENCY_AUTO);
-	ObjectAddressSet(other, ExtensionRelationId,
-					 get_extension_oid("cdc_changelog", false));
-	recordDependencyOn(&function, &other, DEPENDENCY_AUTO_EXTENSION);
-	CommandCounterIncrement();
-}
-
-/*
- * What a typed changelog function holds besides the number of its table, to
- * know it from a table that has the same number in another database: the time
- * when tracking began, in microseconds since 1970.
- */
-static int64
-function_stamp(const CdcTracked *tracked)
-{
-	return tracked->tracked_at +
-		(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
-}
-
-/*
- * The number of the tracked table that a typed changelog function reads, from
- * its catalog entry; 0 where the function is no such function, or its table is
- * not tracked in this database.
- */
-int32
-cdc_function_table_id(Oid funcid)
-{
-	const char *prefix = CDC_GUC_TABLE_ID "=";
-	CdcTracked	tracked;
-	int64		stamp = 0;
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	Datum		config;
-	bool		isnull;
-	int32		result = 0;
-
-	if (!HeapTupleIsValid(tuple))
-		return 0;
-	config = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proconfig, &isnull);
-	if (!isnull)
-	{
-		Datum	   *settings;
-		int			nsettings;
-
-		deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false,
-						  TYPALIGN_INT, &settings, NULL, &nsettings);
-		for (int i = 0; i < nsettings; i++)
-		{
-			char	   *setting = TextDatumGetCString(settings[i]);
-
-			if (strncmp(setting, prefix, strlen(prefix)) == 0 &&
-				sscanf(setting + strlen(prefix), "%d." INT64_FORMAT,
-					   &result, &stamp) != 2)
-				result = 0;
-		}
-	}
-	ReleaseSysCache(tuple);
-
-	if (result == 0 || !cdc_tracked_lookup_id(result, &tracked) ||
-		function_stamp(&tracked) != stamp)
-		return 0;
-	return result;
-}
-
-/*
  * Add an object to a list of objects.
  */
 static List *
@@ -763,41 +560,6 @@ add_object(List *objects, Oid classid, Oid objid)
 
 	ObjectAddressSet(*object, classid, objid);
 	return lappend(objects, object);
-}
-
-/*
- * Add the typed changelog function of a tracked table to a list of objects.
- * A function of another owner that claims to belong to the table is not ours;
- * an owner of InvalidOid stands for any.
- */
-static List *
-find_functions(List *objects, int32 table_id, Oid owner)
-{
-	Relation	rel = table_open(ProcedureRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_proc_prolang, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(ClanguageId));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
-		Datum symbol;
-		bool		isnull;
-
-		symbol = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-
-		if (!isnull &&
-			strcmp(TextDatumGetCString(symbol), TYPED_SYMBOL) == 0 &&
-			(!OidIsValid(owner) || form->proowner == owner) &&
-			cdc_function_table_id(form->oid) == table_id)
-			objects = add_object(objects, ProcedureRelationId, form->oid);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return objects;
 }
 
 /*
@@ -814,6 +576,7 @@ cdc_owned_objects(const CdcTracked *tracked)
 	SysScanDesc scan;
 	ScanKeyData key;
 	HeapTuple	tuple;
+	ListCell   *lc;
 
 	ScanKeyInit(&key, Anum_cdc_log_segment_table_id, BTEqualStrategyNumber,
 				F_INT4EQ, Int32GetDatum(tracked->table_id));
@@ -842,7 +605,9 @@ cdc_owned_objects(const CdcTracked *tracked)
 
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->seqid)))
 		objects = add_object(objects, RelationRelationId, tracked->seqid);
-	return find_functions(objects, tracked->table_id, owner);
+	foreach(lc, cdc_typed_find(tracked->table_id, owner))
+		objects = add_object(objects, ProcedureRelationId, lfirst_oid(lc));
+	return objects;
 }
 
 /*
@@ -932,5 +697,42 @@ record_unique_indexes(Relation rel, int32 table_id)
 			cdc_record_unique_index(table_id, lfirst_oid(lc), 0);
 		index_close(index, NoLock);
 	}
+	CommandCounterIncrement();
+}
+
+/*
+ * Let an object that belongs to a tracked table be dropped with it.  A dump
+ * does not hold these dependencies.
+ */
+void
+cdc_depend_on_table(const ObjectAddress *object, Relation rel)
+{
+	ObjectAddress table;
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key[0], Anum_pg_depend_classid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object->classId));
+	ScanKeyInit(&key[1], Anum_pg_depend_objid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object->objectId));
+	scan = systable_beginscan(depend, DependDependerIndexId, true, NULL, 2, key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		found = form->refclassid == RelationRelationId &&
+			form->refobjid == RelationGetRelid(rel) &&
+			form->deptype == DEPENDENCY_AUTO;
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	if (found)
+		return;
+
+	ObjectAddressSet(table, RelationRelationId, RelationGetRelid(rel));
+	recordDependencyOn(object, &table, DEPENDENCY_AUTO);
 	CommandCounterIncrement();
 }

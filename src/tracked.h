@@ -31,11 +31,11 @@ extern void cdc_restore_privileges(const CdcPrivileges *saved);
 extern bool cdc_ddl_in_progress(void);
 extern void cdc_run_ddl(const char *command);
 extern bool cdc_meta_column(const char *name);
-extern int32 cdc_function_table_id(Oid funcid);
 extern List *cdc_owned_objects(const CdcTracked *tracked);
 extern void cdc_drop_objects(const CdcTracked *tracked, bool triggers,
 							 DropBehavior behavior);
 extern void cdc_set_owner(const ObjectAddress *object, Oid owner);
 extern void cdc_record_unique_index(int32 table_id, Oid indexid, int64 since);
+extern void cdc_depend_on_table(const ObjectAddress *object, Relation rel);
 
 #endif							/* CDC_TRACKED_H */

@@ -48,6 +48,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "horizon.h"
+#include "log.h"
 #include "range.h"
 
 /* The arguments of cdc.create_changelog_view, in order */
@@ -95,8 +96,9 @@ static RangeVar *view_rangevar(const char *name, const char *source,
 static TupleDesc view_tupdesc(TupleDesc source);
 static bool has_leading_columns(TupleDesc view, TupleDesc wanted);
 static void append_collation(StringInfo buf, Oid collid);
-static char *build_query(Oid relid, const ViewRange *range, const char *mode,
-						 List *identifiers, TupleDesc columns);
+static char *build_query(Oid relid, Oid logrelid, const ViewRange *range,
+						 const char *mode, List *identifiers,
+						 TupleDesc columns);
 static char *create_view(RangeVar *rv, TupleDesc columns, const char *query);
 static void run_command(const char *command);
 
@@ -192,7 +194,7 @@ cdc_create_changelog_view(PG_FUNCTION_ARGS)
 	rv = view_rangevar(name, RelationGetRelationName(source), temporary);
 	columns = view_tupdesc(RelationGetDescr(source));
 	name = create_view(rv, columns,
-					   build_query(relid, &range, mode, identifiers,
+					   build_query(relid, tracked.logrelid, &range, mode, identifiers,
 								   columns));
 	table_close(source, NoLock);
 
@@ -614,7 +616,7 @@ append_collation(StringInfo buf, Oid collid)
  * quoted, since it is parsed under the caller's search_path.
  */
 static char *
-build_query(Oid relid, const ViewRange *range, const char *mode,
+build_query(Oid relid, Oid logrelid, const ViewRange *range, const char *mode,
 			List *identifiers, TupleDesc columns)
 {
 	StringInfoData buf;
@@ -646,7 +648,15 @@ build_query(Oid relid, const ViewRange *range, const char *mode,
 		}
 		appendStringInfoString(&buf, "]::pg_catalog.text[]");
 	}
-	appendStringInfo(&buf, ", mode => '%s'::pg_catalog.text) AS c(", mode);
+	appendStringInfo(&buf, ", mode => '%s'::pg_catalog.text, columns => ARRAY[", mode);
+	sep = "";
+	foreach(lc, cdc_log_column_names(logrelid))
+	{
+		appendStringInfo(&buf, "%s%s", sep,
+						 quote_literal_cstr((char *) lfirst(lc)));
+		sep = ", ";
+	}
+	appendStringInfoString(&buf, "]::pg_catalog.text[]) AS c(");
 
 	sep = "";
 	for (int i = 0; i < columns->natts; i++)
