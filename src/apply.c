@@ -42,6 +42,8 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -85,7 +87,7 @@ static void init_key(ApplyKey *key, ApplyColumn *column);
 static bool is_equal_image(const TypeCacheEntry *type, Oid collation);
 static void find_unique_index(ApplyState *state, Relation rel);
 static bool index_covers_keys(ApplyState *state, Relation index,
-							  uint64 *columns);
+							  uint64 *columns, bool *usable);
 static bool same_equality(ApplyKey *key, Relation index, int i);
 
 PG_FUNCTION_INFO_V1(cdc_apply_changelog);
@@ -475,6 +477,7 @@ init_key(ApplyKey *key, ApplyColumn *column)
 {
 	TypeCacheEntry *type = lookup_type_cache(column->type,
 											 TYPECACHE_EQ_OPR_FINFO |
+											 TYPECACHE_LT_OPR |
 											 TYPECACHE_HASH_PROC_FINFO |
 											 TYPECACHE_BTREE_OPFAMILY);
 
@@ -490,6 +493,7 @@ init_key(ApplyKey *key, ApplyColumn *column)
 	key->typlen = type->typlen;
 	key->typbyval = type->typbyval;
 	key->equal_op = type->eq_opr;
+	key->less_op = type->lt_opr;
 	key->equal_image = is_equal_image(type, column->collation);
 	fmgr_info_copy(&key->equal, &type->eq_opr_finfo, CurrentMemoryContext);
 	if (OidIsValid(type->hash_proc))
@@ -516,8 +520,13 @@ is_equal_image(const TypeCacheEntry *type, Oid collation)
 }
 
 /*
- * Looks for an index which proves that no two rows of the target have equal
- * keys.
+ * Looks for indexes which prove that no two rows of the target have equal
+ * keys, and through which rows should be found by their keys.
+ *
+ * Stored rows have no statistics, so the planner takes them for a bad thing
+ * to hash and would hash the whole target.  A nested loop over rows in the
+ * order of the index is as fast as the best hash join even where a large part
+ * of the target changes, as long as the target is likely to be in memory.
  */
 static void
 find_unique_index(ApplyState *state, Relation rel)
@@ -534,15 +543,19 @@ find_unique_index(ApplyState *state, Relation rel)
 	foreach(lc, RelationGetIndexList(rel))
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
 		uint64		columns;
+		bool		usable;
 
-		if (index_covers_keys(state, index, &columns))
+		if (index_covers_keys(state, index, &columns, &usable))
 		{
 			uint64	   *proof = palloc(sizeof(uint64));
 
 			*proof = index->rd_index->indnullsnotdistinct ? 0 : columns;
 			state->proofs = lappend(state->proofs, proof);
+			if (usable &&
+				(state->relkind == RELKIND_PARTITIONED_TABLE ||
+				 RelationGetNumberOfBlocks(rel) <= effective_cache_size))
+				state->by_index = true;
 		}
 		index_close(index, NoLock);
 	}
@@ -550,15 +563,20 @@ find_unique_index(ApplyState *state, Relation rel)
 
 /*
  * Is this a unique index on key columns, and nothing else, that finds the
- * same values equal as we do?  Sets the bits of these columns.
+ * same values equal as we do?  Sets the bits of these columns.  The index is
+ * also usable to find keys if it has their collations.
  */
 static bool
-index_covers_keys(ApplyState *state, Relation index, uint64 *columns)
+index_covers_keys(ApplyState *state, Relation index, uint64 *columns,
+				  bool *usable)
 {
 	Form_pg_index form = index->rd_index;
 
 	*columns = 0;
-
+	*usable = true;
+	for (int k = 0; k < state->nkeys; k++)
+		if (!OidIsValid(state->keys[k].less_op))
+			*usable = false;
 	if (!form->indisunique || !form->indisvalid || !form->indimmediate ||
 		index->rd_rel->relam != BTREE_AM_OID ||
 		RelationGetIndexPredicate(index) != NIL)
@@ -574,6 +592,8 @@ index_covers_keys(ApplyState *state, Relation index, uint64 *columns)
 		if (k == state->nkeys || !same_equality(&state->keys[k], index, i))
 			return false;
 		*columns |= UINT64CONST(1) << k;
+		if (index->rd_indcollation[i] != state->keys[k].column->collation)
+			*usable = false;
 	}
 	return true;
 }

@@ -21,7 +21,9 @@
 #include "access/tupdesc.h"
 #include "fmgr.h"
 #include "tcop/dest.h"
+#include "utils/queryenvironment.h"
 #include "utils/rel.h"
+#include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
 #include "apply.h"
@@ -65,6 +67,7 @@ typedef struct ApplyKey
 	int16		typlen;
 	bool		typbyval;
 	Oid			equal_op;
+	Oid			less_op;		/* invalid if the type has no order */
 	FmgrInfo	equal;
 	FmgrInfo	hash;			/* fn_oid is invalid if the type has none */
 	bool		equal_image;	/* equal values look alike, too */
@@ -77,6 +80,7 @@ typedef struct ApplyKey
 typedef struct ApplyGroup
 {
 	uint64		nulls;			/* bit i is set: key i is NULL */
+	Tuplesortstate *sort[APPLY_NUM_KINDS];	/* while reading, if in order */
 	Tuplestorestate *rows[APPLY_NUM_KINDS]; /* NULL if there are none */
 	int64		losers[APPLY_NUM_KINDS];	/* of these, not to be applied */
 } ApplyGroup;
@@ -112,6 +116,7 @@ typedef struct ApplyState
 	List	   *proofs;			/* uint64 *: keys are unique, as an index
 								 * proves, unless one of these key columns is
 								 * NULL */
+	bool		by_index;		/* find rows through an index, in its order */
 	bool		refuses_deletes;	/* a DELETE may skip rows it finds */
 
 	/* the changelog; stored rows begin with their number */
@@ -123,6 +128,8 @@ typedef struct ApplyState
 	ApplyRowSet losers;			/* stored rows that are not to be applied */
 
 	/* writing */
+	EphemeralNamedRelationData relation;	/* stored rows of a statement; SPI
+											 * keeps a pointer on an error */
 	ApplyRowSet updated;		/* rows that have updated the target */
 	ApplyRowSet marked;			/* rows that have marked a deleted one */
 } ApplyState;

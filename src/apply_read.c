@@ -5,7 +5,8 @@
  *
  * The changelog, a relation or a query, is read by one SELECT that brings
  * every column to the type of the target's column.  Its rows go straight into
- * tuplestores, upserts and deletes apart; apply_keys.c sees each of them to find
+ * tuplestores, upserts and deletes apart, by way of a sort if they will be
+ * looked up in an index; apply_keys.c sees each of them to find
  * keys with several actions.
  *
  * Copyright (c) 2026, the cdc_changelog authors
@@ -16,6 +17,8 @@
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <ctype.h>
 
 #include "access/htup_details.h"
 #include "catalog/pg_collation.h"
@@ -79,16 +82,17 @@ typedef struct ReadReceiver
 	int			ordinal_at;		/* 0-based columns of a row; -1 if absent */
 	int			filter_at;
 	int			data_at;
-	Datum	   *values;			/* of the stored row */
+	TupleTableSlot *store_slot; /* the row to store; its arrays are */
+	Datum	   *values;			/* these */
 	bool	   *isnull;
 } ReadReceiver;
 
 static const char *changelog_source(const char *changelog);
+static bool looks_like_name(const char *text);
+static List *parse(const char *text);
 static void parse_error_callback(void *arg);
-static SelectStmt *parse_select(const char *text, const char *what,
-								RawStmt **raw);
-static void check_filter(const char *filter);
-static TupleDesc changelog_columns(const char *source);
+static void check_filter(const char *filter, const char *source);
+static TupleDesc query_columns(const char *query);
 static void match_columns(ApplyState *state, TupleDesc source);
 static bool has_column(TupleDesc desc, const char *name);
 static void make_store_desc(ApplyState *state);
@@ -104,6 +108,11 @@ static bool receive_row(TupleTableSlot *slot, DestReceiver *self);
 static void receive_startup(DestReceiver *self, int operation,
 							TupleDesc typeinfo);
 static void receive_nothing(DestReceiver *self);
+static void store_row(ReadReceiver *receiver, ApplyGroup *group,
+					  ApplyKind kind);
+static Tuplestorestate *begin_store(void);
+static Tuplesortstate *begin_sort(ApplyState *state);
+static void finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind);
 static ChangeMeaning change_meaning(Datum value, bool isnull);
 static ApplyGroup *group_of(ApplyState *state, const Datum *values,
 							const bool *isnull);
@@ -120,10 +129,10 @@ apply_read(ApplyState *state)
 	ReadReceiver receiver = {0};
 	char	   *query;
 
-	if (state->options->filter != NULL)
-		check_filter(state->options->filter);
-	source_desc = changelog_columns(source);
+	source_desc = query_columns(psprintf("SELECT * FROM %s AS c", source));
 	match_columns(state, source_desc);
+	if (state->options->filter != NULL)
+		check_filter(state->options->filter, source);
 	if (state->options->deduplicate && state->sequence == NULL &&
 		!has_column(source_desc, CDC_COL_ORDINAL))
 		ereport(ERROR,
@@ -149,33 +158,85 @@ static const char *
 changelog_source(const char *changelog)
 {
 	List	   *names;
-	StringInfoData buf;
+	List	   *statements;
 	RawStmt    *raw;
-	ListCell   *lc;
+	SelectStmt *select;
 	int			location;
 	int			length;
 
-	initStringInfo(&buf);
-	if (SplitIdentifierString(pstrdup(changelog), '.', &names))
+	if (looks_like_name(changelog) &&
+		SplitIdentifierString(pstrdup(changelog), '.', &names))
 	{
+		StringInfoData buf;
+		ListCell   *lc;
+
 		if (names == NIL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("changelog must not be empty")));
+		initStringInfo(&buf);
 		foreach(lc, names)
 			appendStringInfo(&buf, "%s%s", buf.len > 0 ? "." : "",
 							 quote_identifier(lfirst(lc)));
 		return buf.data;
 	}
 
-	(void) parse_select(changelog, "changelog", &raw);
+	statements = parse(changelog);
+	if (list_length(statements) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR),
+				 errmsg("changelog must be one query, not %d statements",
+						list_length(statements))));
+	raw = linitial_node(RawStmt, statements);
+	select = (SelectStmt *) raw->stmt;
+	if (!IsA(select, SelectStmt) || select->intoClause != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changelog must be the name of a table or view, or a SELECT")));
+
 	location = Max(raw->stmt_location, 0);
 	length = raw->stmt_len > 0 ? raw->stmt_len :
 		(int) strlen(changelog) - location;
 
 	/* the line break ends a comment that the query may end with */
-	appendStringInfo(&buf, "(%.*s\n)", length, changelog + location);
-	return buf.data;
+	return psprintf("(%.*s\n)", length, changelog + location);
+}
+
+/*
+ * Is there nothing but names, dots and blanks in the text?
+ */
+static bool
+looks_like_name(const char *text)
+{
+	bool		quoted = false;
+
+	for (const char *p = text; *p != '\0'; p++)
+	{
+		if (*p == '"')
+			quoted = !quoted;
+		else if (!quoted && !IS_HIGHBIT_SET(*p) && !isalnum((unsigned char) *p) &&
+				 strchr("_$. \t\n\r\f\v", *p) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The raw parse trees of a text.
+ */
+static List *
+parse(const char *text)
+{
+	ErrorContextCallback callback;
+	List	   *statements;
+
+	callback.callback = parse_error_callback;
+	callback.arg = unconstify(char *, text);
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	statements = raw_parser(text, RAW_PARSE_DEFAULT);
+	error_context_stack = callback.previous;
+	return statements;
 }
 
 /*
@@ -195,71 +256,47 @@ parse_error_callback(void *arg)
 }
 
 /*
- * Parses a text that must be one query; "what" is its role for messages.
+ * Raises an error unless the filter is one condition on the changelog.
  */
-static SelectStmt *
-parse_select(const char *text, const char *what, RawStmt **raw)
+static void
+check_filter(const char *filter, const char *source)
 {
-	ErrorContextCallback callback;
 	List	   *statements;
 	SelectStmt *select;
 
-	callback.callback = parse_error_callback;
-	callback.arg = unconstify(char *, text);
-	callback.previous = error_context_stack;
-	error_context_stack = &callback;
-	statements = raw_parser(text, RAW_PARSE_DEFAULT);
-	error_context_stack = callback.previous;
-
-	if (list_length(statements) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("%s must be one statement, not %d", what,
-						list_length(statements))));
-	*raw = linitial_node(RawStmt, statements);
-	select = (SelectStmt *) (*raw)->stmt;
-	if (!IsA(select, SelectStmt) || select->intoClause != NULL)
+	if (strspn(filter, " \t\n\r\f\v") == strlen(filter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be the name of a table or view, or a SELECT",
-						what)));
-	return select;
-}
-
-/*
- * Raises an error unless the filter is one expression.
- */
-static void
-check_filter(const char *filter)
-{
-	RawStmt    *raw;
-	SelectStmt *select = parse_select(psprintf("SELECT (\n%s\n)", filter),
-									  "filter", &raw);
-
-	if (select->op != SETOP_NONE || list_length(select->targetList) != 1 ||
+				 errmsg("filter must not be empty")));
+	statements = parse(psprintf("SELECT (\n%s\n)", filter));
+	select = (SelectStmt *) linitial_node(RawStmt, statements)->stmt;
+	if (list_length(statements) != 1 || select->op != SETOP_NONE ||
+		list_length(select->targetList) != 1 ||
+		linitial_node(ResTarget, select->targetList)->name != NULL ||
 		select->fromClause != NIL || select->whereClause != NULL ||
 		select->groupClause != NIL || select->havingClause != NULL ||
 		select->windowClause != NIL || select->sortClause != NIL ||
 		select->limitCount != NULL || select->limitOffset != NULL ||
-		select->lockingClause != NIL || select->withClause != NULL ||
-		linitial_node(ResTarget, select->targetList)->name != NULL)
+		select->lockingClause != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_SYNTAX_ERROR),
 				 errmsg("filter must be one expression")));
+
+	/* now for what its names mean; an error shows no more than this */
+	(void) query_columns(psprintf("SELECT FROM %s AS c WHERE (\n%s\n) IS TRUE",
+								  source, filter));
 }
 
 /*
- * Names and types of the changelog's columns.
+ * Names and types of a query's columns.
  */
 static TupleDesc
-changelog_columns(const char *source)
+query_columns(const char *query)
 {
-	SPIPlanPtr	plan;
+	SPIPlanPtr	plan = SPI_prepare(query, 0, NULL);
 	CachedPlanSource *plansource;
 	TupleDesc	desc;
-	char	   *query = psprintf("SELECT * FROM %s AS c", source);
 
-	plan = SPI_prepare(query, 0, NULL);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s",
 			 SPI_result_code_string(SPI_result));
@@ -307,6 +344,12 @@ match_columns(ApplyState *state, TupleDesc source)
 	{
 		const char *name = NameStr(TupleDescAttr(source, i)->attname);
 
+		for (int k = 0; k < i; k++)
+			if (strcmp(NameStr(TupleDescAttr(source, k)->attname), name) == 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_DUPLICATE_COLUMN),
+						 errmsg("changelog has more than one column \"%s\"",
+								name)));
 		if (!is_metadata(name) && apply_find_column(state, name) == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -529,6 +572,8 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 {
 	SPIExecuteOptions options = {0};
 	ApplyKeyTable *table = apply_keys_create(state);
+	MemoryContext oldcontext;
+	ListCell   *lc;
 	int			rc;
 
 	receiver->pub.receiveSlot = receive_row;
@@ -541,8 +586,11 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 	receiver->row_context = AllocSetContextCreate(state->context,
 												  "cdc apply row",
 												  ALLOCSET_DEFAULT_SIZES);
-	receiver->values = palloc0(sizeof(Datum) * state->store_desc->natts);
-	receiver->isnull = palloc0(sizeof(bool) * state->store_desc->natts);
+	receiver->store_slot = MakeSingleTupleTableSlot(state->store_desc,
+													&TTSOpsVirtual);
+	receiver->values = receiver->store_slot->tts_values;
+	receiver->isnull = receiver->store_slot->tts_isnull;
+	memset(receiver->isnull, false, sizeof(bool) * state->store_desc->natts);
 
 	options.dest = &receiver->pub;
 	options.must_return_tuples = true;
@@ -551,8 +599,15 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 		elog(ERROR, "SPI_execute_extended failed: %s",
 			 SPI_result_code_string(rc));
 
-	apply_keys_finish(table);
 	MemoryContextDelete(receiver->row_context);
+	ExecDropSingleTupleTableSlot(receiver->store_slot);
+
+	oldcontext = MemoryContextSwitchTo(state->context);
+	foreach(lc, state->groups)
+		for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
+		finish_sort(state, lfirst(lc), kind);
+	apply_keys_finish(table);
+	MemoryContextSwitchTo(oldcontext);
 }
 
 static void
@@ -616,16 +671,93 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 
 	group = group_of(state, values, isnull);
 	apply_keys_note(receiver->table, group, kind, values, isnull);
-	if (group->rows[kind] == NULL)
-	{
-		MemoryContextSwitchTo(state->context);
-		group->rows[kind] = tuplestore_begin_heap(false, false, work_mem);
-	}
-	tuplestore_putvalues(group->rows[kind], state->store_desc, values, isnull);
-
+	store_row(receiver, group, kind);
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextReset(receiver->row_context);
 	return true;
+}
+
+/*
+ * Stores the row that the receiver holds.
+ */
+static void
+store_row(ReadReceiver *receiver, ApplyGroup *group, ApplyKind kind)
+{
+	ApplyState *state = receiver->state;
+
+	if (state->by_index)
+	{
+		TupleTableSlot *slot = receiver->store_slot;
+
+		if (group->sort[kind] == NULL)
+		{
+			MemoryContextSwitchTo(state->context);
+			group->sort[kind] = begin_sort(state);
+		}
+		ExecStoreVirtualTuple(slot);
+		tuplesort_puttupleslot(group->sort[kind], slot);
+		ExecClearTuple(slot);
+	}
+	else
+	{
+		if (group->rows[kind] == NULL)
+		{
+			MemoryContextSwitchTo(state->context);
+			group->rows[kind] = begin_store();
+		}
+		tuplestore_putvalues(group->rows[kind], state->store_desc,
+							 receiver->values, receiver->isnull);
+	}
+}
+
+static Tuplestorestate *
+begin_store(void)
+{
+	return tuplestore_begin_heap(false, false,
+								 Max(work_mem, maintenance_work_mem));
+}
+
+static Tuplesortstate *
+begin_sort(ApplyState *state)
+{
+	AttrNumber	columns[APPLY_MAX_KEYS];
+	Oid			operators[APPLY_MAX_KEYS];
+	Oid			collations[APPLY_MAX_KEYS];
+	bool		nulls_first[APPLY_MAX_KEYS] = {0};
+
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		columns[i] = state->keys[i].column->store;
+		operators[i] = state->keys[i].less_op;
+		collations[i] = state->keys[i].column->collation;
+	}
+	return tuplesort_begin_heap(state->store_desc, state->nkeys, columns,
+								operators, collations, nulls_first,
+								Max(work_mem, maintenance_work_mem), NULL,
+								TUPLESORT_NONE);
+}
+
+/*
+ * Sorts the rows that have been read into the group and stores them.
+ */
+static void
+finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind)
+{
+	TupleTableSlot *slot;
+
+	if (group->sort[kind] == NULL)
+		return;
+	slot = MakeSingleTupleTableSlot(state->store_desc, &TTSOpsMinimalTuple);
+	group->rows[kind] = begin_store();
+	tuplesort_performsort(group->sort[kind]);
+	while (tuplesort_gettupleslot(group->sort[kind], true, false, slot, NULL))
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_puttupleslot(group->rows[kind], slot);
+	}
+	tuplesort_end(group->sort[kind]);
+	group->sort[kind] = NULL;
+	ExecDropSingleTupleTableSlot(slot);
 }
 
 /*
@@ -708,7 +840,7 @@ apply_rows_without(ApplyState *state, Tuplestorestate *rows,
 															 &null))))
 			continue;
 		if (result == NULL)
-			result = tuplestore_begin_heap(false, false, work_mem);
+			result = begin_store();
 		tuplestore_puttupleslot(result, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);

@@ -4,8 +4,7 @@
  *		Applying a changelog: changing the target.
  *
  * Stored rows are put before the planner as a relation that lives for one
- * statement, with their exact number, so that a few of them go through an
- * index of the target and many through a hash join.  The statements of one
+ * statement, with their exact number.  The statements of one
  * call are, in this order, and only if there are rows for them:
  *
  *	DELETE		or, with soft_delete, an UPDATE that marks rows
@@ -44,6 +43,7 @@
 #include "utils/lsyscache.h"
 #include "utils/queryenvironment.h"
 #include "utils/relcache.h"
+#include "utils/plancache.h"
 #include "utils/resowner.h"
 
 #include "apply_internal.h"
@@ -74,8 +74,12 @@ static bool has_user_trigger(Relation rel);
 static ApplyColumn *column_to_vacate(ApplyState *state, Relation rel,
 									 Oid indexoid);
 static void insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind);
-static int64 insert_rest(ApplyState *state, ApplyGroup *group, ApplyKind kind,
-						 Tuplestorestate *rows);
+static Tuplestorestate *other_rows(ApplyState *state, Tuplestorestate *rows,
+								   const ApplyRowSet *set);
+static ApplyRowSet *find_rows(ApplyState *state, ApplyGroup *group,
+							  Tuplestorestate *rows);
+static int64 insert_new(ApplyState *state, ApplyKind kind,
+						Tuplestorestate *rows);
 
 static void append_match(StringInfo buf, ApplyState *state,
 						 ApplyGroup *group);
@@ -87,10 +91,12 @@ static const char *returning(ApplyState *state);
 
 static int64 run(ApplyState *state, Tuplestorestate *rows, const char *sql,
 				 DestReceiver *dest);
+static SPIPlanPtr prepare(ApplyState *state, const char *sql);
 static void init_receiver(NumberReceiver *receiver, ApplyState *state,
 						  ApplyRowSet *numbers,
 						  bool (*receive) (TupleTableSlot *, DestReceiver *));
 static bool receive_match(TupleTableSlot *slot, DestReceiver *self);
+static bool receive_number(TupleTableSlot *slot, DestReceiver *self);
 static bool receive_updated(TupleTableSlot *slot, DestReceiver *self);
 
 PG_FUNCTION_INFO_V1(cdc_image_differs);
@@ -139,15 +145,7 @@ void
 apply_write(ApplyState *state)
 {
 	ApplyRowSet seen = {0};
-	int			nest_level = NewGUCNestLevel();
 	ListCell   *lc;
-
-	/* a join of this size is maintenance rather than a query */
-	if (maintenance_work_mem > work_mem)
-		(void) set_config_option("work_mem",
-								 psprintf("%d", maintenance_work_mem),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-								 true, 0, false);
 
 	seen.context = state->context;
 	foreach(lc, state->groups)
@@ -166,8 +164,6 @@ apply_write(ApplyState *state)
 		if (state->soft_delete != NULL)
 			insert_rows(state, lfirst(lc), APPLY_DELETE);
 	}
-
-	AtEOXact_GUC(true, nest_level);
 }
 
 /* ----------------------------------------------------------------
@@ -238,13 +234,7 @@ delete_rows(ApplyState *state, ApplyGroup *group)
 	/* of the others, which are still there? */
 	if (deleted < tuplestore_tuple_count(rows) &&
 		(state->sequence != NULL || state->refuses_deletes))
-	{
-		resetStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT c.n FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
-						 state->target_sql);
-		append_match(&sql, state, group);
-		there = run(state, rows, sql.data, NULL);
-	}
+		there = find_rows(state, group, rows)->count;
 
 	state->result->deleted += deleted;
 	state->result->missing += tuplestore_tuple_count(rows) - deleted - there;
@@ -280,7 +270,7 @@ mark_rows(ApplyState *state, ApplyGroup *group)
 						 state->soft_delete->quoted);
 	appendStringInfoString(&sql, " RETURNING c.n");
 
-	init_receiver(&receiver, state, &state->marked, receive_updated);
+	init_receiver(&receiver, state, &state->marked, receive_number);
 	state->result->deleted += run(state, group->rows[APPLY_DELETE], sql.data,
 								  &receiver.pub);
 }
@@ -432,7 +422,7 @@ vacate_columns(ApplyState *state, List *columns)
 		append_newer(&sql, state);
 		appendStringInfo(&sql, " AND (%s) RETURNING c.n", differs.data);
 
-		init_receiver(&receiver, state, &state->updated, receive_updated);
+		init_receiver(&receiver, state, &state->updated, receive_number);
 		run(state, group->rows[APPLY_UPSERT], sql.data, &receiver.pub);
 	}
 }
@@ -532,40 +522,78 @@ column_to_vacate(ApplyState *state, Relation rel, Oid indexoid)
 static void
 insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind)
 {
-	ApplyRowSet *found = kind == APPLY_UPSERT ? &state->updated :
-		&state->marked;
-	Tuplestorestate *rest = group->rows[kind];
-	int64		inserted;
-	int64		others;
+	Tuplestorestate *all = group->rows[kind];
+	Tuplestorestate *rest;
+	Tuplestorestate *new;
+	int64		nrest;
+	int64		inserted = 0;
 
+	if (all == NULL)
+		return;
+	rest = other_rows(state, all, kind == APPLY_UPSERT ? &state->updated :
+					  &state->marked);
 	if (rest == NULL)
 		return;
-	if (found->count > 0)
-		rest = apply_rows_without(state, rest, found);
-	if (rest == NULL)
-		return;
+	nrest = tuplestore_tuple_count(rest);
 
-	inserted = insert_rest(state, group, kind, rest);
-	others = tuplestore_tuple_count(rest) - inserted;
+	new = other_rows(state, rest, find_rows(state, group, rest));
+	if (new != NULL)
+		inserted = insert_new(state, kind, new);
+
 	if (kind == APPLY_UPSERT)
 		state->result->inserted += inserted;
 	else
 		state->result->missing += inserted;
 	if (state->sequence != NULL)
-		state->result->stale += others;
+		state->result->stale += nrest - inserted;
 	else
-		state->result->unchanged += others;
-	if (rest != group->rows[kind])
+		state->result->unchanged += nrest - inserted;
+
+	if (new != NULL && new != rest)
+		tuplestore_end(new);
+	if (rest != all)
 		tuplestore_end(rest);
 }
 
 /*
- * Inserts those of the rows that are not in the target.  Deletes become rows
- * that are marked as deleted.
+ * The rows that are not in the set: the store itself if none is, NULL if all
+ * are.
+ */
+static Tuplestorestate *
+other_rows(ApplyState *state, Tuplestorestate *rows, const ApplyRowSet *set)
+{
+	if (set->count == 0)
+		return rows;
+	return apply_rows_without(state, rows, set);
+}
+
+/*
+ * The numbers of the rows that are in the target.
+ */
+static ApplyRowSet *
+find_rows(ApplyState *state, ApplyGroup *group, Tuplestorestate *rows)
+{
+	ApplyRowSet *found = palloc0(sizeof(ApplyRowSet));
+	StringInfoData sql;
+	NumberReceiver receiver;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT c.n FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
+					 state->target_sql);
+	append_match(&sql, state, group);
+
+	found->context = state->context;
+	init_receiver(&receiver, state, found, receive_number);
+	run(state, rows, sql.data, &receiver.pub);
+	return found;
+}
+
+/*
+ * Inserts rows into the target.  Deletes become rows that are marked as
+ * deleted.
  */
 static int64
-insert_rest(ApplyState *state, ApplyGroup *group, ApplyKind kind,
-			Tuplestorestate *rows)
+insert_new(ApplyState *state, ApplyKind kind, Tuplestorestate *rows)
 {
 	StringInfoData sql;
 	StringInfoData values;
@@ -599,12 +627,8 @@ insert_rest(ApplyState *state, ApplyGroup *group, ApplyKind kind,
 				(errcode(ERRCODE_GENERATED_ALWAYS),
 				 errmsg("changelog has no column that can be inserted into target \"%s\"",
 						state->target)));
-	appendStringInfo(&sql, ")%s SELECT %s FROM " APPLY_ROWS
-					 " AS c WHERE NOT EXISTS (SELECT FROM %s AS t WHERE ",
-					 identity ? " OVERRIDING SYSTEM VALUE" : "",
-					 values.data, state->target_sql);
-	append_match(&sql, state, group);
-	appendStringInfoChar(&sql, ')');
+	appendStringInfo(&sql, ")%s SELECT %s FROM " APPLY_ROWS " AS c",
+					 identity ? " OVERRIDING SYSTEM VALUE" : "", values.data);
 	return run(state, rows, sql.data, NULL);
 }
 
@@ -741,30 +765,66 @@ static int64
 run(ApplyState *state, Tuplestorestate *rows, const char *sql,
 	DestReceiver *dest)
 {
-	EphemeralNamedRelationData relation = {0};
+	EphemeralNamedRelation relation = &state->relation;
 	SPIExecuteOptions options = {0};
+	SPIPlanPtr	plan;
+	int64		processed;
 	int			rc;
-
-	relation.md.name = APPLY_ROWS;
-	relation.md.tupdesc = state->store_desc;
-	relation.md.enrtype = ENR_NAMED_TUPLESTORE;
-	relation.md.enrtuples = tuplestore_tuple_count(rows);
-	relation.reldata = rows;
 
 	/* one may be left over from a statement that failed */
 	(void) SPI_unregister_relation(APPLY_ROWS);
-	rc = SPI_register_relation(&relation);
+	relation->md.name = APPLY_ROWS;
+	relation->md.tupdesc = state->store_desc;
+	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
+	relation->md.enrtuples = tuplestore_tuple_count(rows);
+	relation->reldata = rows;
+	rc = SPI_register_relation(relation);
 	if (rc != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed: %s",
 			 SPI_result_code_string(rc));
 
+	plan = prepare(state, sql);
 	options.dest = dest != NULL ? dest : None_Receiver;
-	rc = SPI_execute_extended(sql, &options);
+	rc = SPI_execute_plan_extended(plan, &options);
 	if (rc < 0)
-		elog(ERROR, "SPI_execute_extended failed: %s",
+		elog(ERROR, "SPI_execute_plan_extended failed: %s",
 			 SPI_result_code_string(rc));
+	processed = (int64) SPI_processed;
+	SPI_freeplan(plan);
 	(void) SPI_unregister_relation(APPLY_ROWS);
-	return (int64) SPI_processed;
+	return processed;
+}
+
+/*
+ * Plans a statement.  Settings for the planner are in force no longer than
+ * that, because triggers that the statement fires plan for themselves.
+ */
+static SPIPlanPtr
+prepare(ApplyState *state, const char *sql)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, 0, NULL);
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s",
+			 SPI_result_code_string(SPI_result));
+	if (state->by_index)
+	{
+		const char *settings[] = {"enable_hashjoin", "enable_mergejoin", "jit"};
+		int			nest_level = NewGUCNestLevel();
+		CachedPlan *cached;
+
+		for (int i = 0; i < lengthof(settings); i++)
+			(void) set_config_option(settings[i], "off", PGC_USERSET,
+									 PGC_S_SESSION, GUC_ACTION_SAVE,
+									 true, 0, false);
+		cached = SPI_plan_get_cached_plan(plan);
+		AtEOXact_GUC(true, nest_level);
+
+		/* the plan keeps it, too, and it will be used as it is */
+		if (cached != NULL)
+			ReleaseCachedPlan(cached, NULL);
+	}
+	return plan;
 }
 
 static void
@@ -811,6 +871,20 @@ receive_match(TupleTableSlot *slot, DestReceiver *self)
 											&slot->tts_values[1],
 											&slot->tts_isnull[1]),
 						   receiver->state->target)));
+	return true;
+}
+
+/*
+ * Takes note of a stored row.
+ */
+static bool
+receive_number(TupleTableSlot *slot, DestReceiver *self)
+{
+	NumberReceiver *receiver = (NumberReceiver *) self;
+	bool		isnull;
+
+	(void) apply_rowset_add(receiver->numbers,
+							DatumGetInt64(slot_getattr(slot, 1, &isnull)));
 	return true;
 }
 
