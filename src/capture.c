@@ -207,6 +207,24 @@ fill_entry(CaptureEntry *entry, Relation rel)
 }
 
 /*
+ * Is this the name of one of our triggers?  There cannot be two of them on a
+ * table, so nothing is captured twice.
+ */
+static bool
+is_capture_trigger(const char *name)
+{
+	static const char *const names[] = {
+		CDC_TRIGGER_INSERT, CDC_TRIGGER_UPDATE, CDC_TRIGGER_DELETE,
+		CDC_TRIGGER_REPLICA, CDC_TRIGGER_ROW, CDC_TRIGGER_TRUNCATE
+	};
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/*
  * The trigger function.
  */
 Datum
@@ -220,7 +238,7 @@ cdc_capture(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"cdc.capture")));
-	if (strstr(trigdata->tg_trigger->tgname, CDC_TRIGGER_PREFIX) == NULL)
+	if (!is_capture_trigger(trigdata->tg_trigger->tgname))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" must not use function \"%s\"",

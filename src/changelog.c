@@ -33,6 +33,7 @@
 #include "utils/tuplestore.h"
 
 #include "cdc_changelog.h"
+#include "horizon.h"
 #include "log.h"
 #include "range.h"
 #include "reader.h"
@@ -499,7 +500,9 @@ estimate_rows(int32 table_id, bool start_null, int64 start, bool end_null,
 	int64		limit = end_null ? PG_INT64_MAX : end;
 	int			n;
 
-	if (!cdc_tracked_lookup_id(table_id, &tracked))
+	/* how much a table has changed is not for everybody */
+	if (!cdc_tracked_lookup_id(table_id, &tracked) ||
+		!cdc_may_see_snapshots(tracked.relid))
 		return 1;
 	if (start_null)
 		start = -1;

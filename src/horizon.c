@@ -457,6 +457,22 @@ cdc_snapshot_before(const CdcTracked *tracked, TimestampTz at, int64 newest,
 }
 
 /*
+ * May the current user know about the snapshots of a table, which tell when it
+ * changed and how much, but not what?  Its owner may, and whoever may read at
+ * least one of its columns.
+ */
+bool
+cdc_may_see_snapshots(Oid relid)
+{
+	Oid			userid = GetUserId();
+
+	return pg_class_aclcheck(relid, userid, ACL_SELECT) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relid, userid, ACL_SELECT,
+								  ACLMASK_ANY) == ACLCHECK_OK ||
+		cdc_relation_ownercheck(relid, userid);
+}
+
+/*
  * May the current user read all rows and columns of the table?  Raises
  * insufficient_privilege if not.
  */

@@ -178,17 +178,13 @@ static void
 check_visible(Oid relid)
 {
 	char	   *relname = get_rel_name(relid);
-	Oid			userid = GetUserId();
 
 	if (relname == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
 
-	if (pg_class_aclcheck(relid, userid, ACL_SELECT) != ACLCHECK_OK &&
-		pg_attribute_aclcheck_all(relid, userid, ACL_SELECT,
-								  ACLMASK_ANY) != ACLCHECK_OK &&
-		!cdc_relation_ownercheck(relid, userid))
+	if (!cdc_may_see_snapshots(relid))
 		aclcheck_error(ACLCHECK_NO_PRIV,
 					   get_relkind_objtype(get_rel_relkind(relid)), relname);
 }
