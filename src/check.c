@@ -31,7 +31,6 @@
 #include "access/xlog.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_event_trigger.h"
 #include "catalog/pg_inherits.h"
@@ -62,6 +61,7 @@
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"
+#include "partition.h"
 #include "segment.h"
 #include "tracked.h"
 
@@ -83,22 +83,7 @@ typedef struct CheckState
 {
 	Tuplestorestate *store;
 	TupleDesc	desc;
-}			CheckState;
-
-/* A capture trigger of an ordinary table, and how it must be enabled */
-typedef struct CaptureTrigger
-{
-	const char *name;
-	char		enabled;
-}			CaptureTrigger;
-
-static const CaptureTrigger capture_triggers[] = {
-	{CDC_TRIGGER_INSERT, TRIGGER_FIRES_ON_ORIGIN},
-	{CDC_TRIGGER_UPDATE, TRIGGER_FIRES_ON_ORIGIN},
-	{CDC_TRIGGER_DELETE, TRIGGER_FIRES_ON_ORIGIN},
-	{CDC_TRIGGER_REPLICA, TRIGGER_FIRES_ON_REPLICA},
-	{CDC_TRIGGER_TRUNCATE, TRIGGER_FIRES_ALWAYS}
-};
+} CheckState;
 
 /* An event trigger, on what, and with which function */
 static const char *const event_triggers[][3] = {
@@ -110,21 +95,23 @@ static const char *const event_triggers[][3] = {
 
 PG_FUNCTION_INFO_V1(cdc_check);
 
-static void report(CheckState * state, const char *level, const char *object,
+static void report(CheckState *state, const char *level, const char *object,
 				   const char *problem, const char *fix);
 static char *relation_name(Oid relid);
 static char *track_again(Oid relid);
-static void check_event_triggers(CheckState * state);
-static void check_table(CheckState * state, const CdcTracked *tracked);
-static void check_triggers(CheckState * state, Relation rel);
-static void check_shape(CheckState * state, Relation rel);
-static void check_log(CheckState * state, const CdcTracked *tracked,
+static void check_event_triggers(CheckState *state);
+static void check_table(CheckState *state, const CdcTracked *tracked);
+static void check_triggers(CheckState *state, Relation rel);
+static void check_shape(CheckState *state, const CdcTracked *tracked,
+						Relation rel);
+static List *inheritance_parents(Oid relid);
+static void check_log(CheckState *state, const CdcTracked *tracked,
 					  Relation rel);
-static void check_function(CheckState * state, const CdcTracked *tracked);
-static void check_history(CheckState * state, const CdcTracked *tracked);
-static void check_prepared(CheckState * state, const CdcTracked *tracked);
-static void check_untracked(CheckState * state);
-static void check_orphans(CheckState * state);
+static void check_function(CheckState *state, const CdcTracked *tracked);
+static void check_history(CheckState *state, const CdcTracked *tracked);
+static void check_prepared(CheckState *state, const CdcTracked *tracked);
+static void check_untracked(CheckState *state);
+static void check_orphans(CheckState *state);
 
 /*
  * cdc.check()
@@ -170,7 +157,7 @@ cdc_check(PG_FUNCTION_ARGS)
  * Add a problem to the result.
  */
 static void
-report(CheckState * state, const char *level, const char *object,
+report(CheckState *state, const char *level, const char *object,
 	   const char *problem, const char *fix)
 {
 	Datum		values[CHECK_COLS] = {0};
@@ -212,7 +199,7 @@ track_again(Oid relid)
  * Are the event triggers there and enabled, for all kinds of sessions?
  */
 static void
-check_event_triggers(CheckState * state)
+check_event_triggers(CheckState *state)
 {
 	for (int i = 0; i < lengthof(event_triggers); i++)
 	{
@@ -244,7 +231,7 @@ check_event_triggers(CheckState * state)
  * Check a tracked table.
  */
 static void
-check_table(CheckState * state, const CdcTracked *tracked)
+check_table(CheckState *state, const CdcTracked *tracked)
 {
 	Relation	rel = try_relation_open(tracked->relid, AccessShareLock);
 
@@ -252,7 +239,7 @@ check_table(CheckState * state, const CdcTracked *tracked)
 	if (rel == NULL)
 		return;
 	check_triggers(state, rel);
-	check_shape(state, rel);
+	check_shape(state, tracked, rel);
 	check_log(state, tracked, rel);
 	check_function(state, tracked);
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked->seqid)))
@@ -271,16 +258,16 @@ check_table(CheckState * state, const CdcTracked *tracked)
  * Are all capture triggers there, and enabled as they must be?
  */
 static void
-check_triggers(CheckState * state, Relation rel)
+check_triggers(CheckState *state, Relation rel)
 {
 	char	   *table = relation_name(RelationGetRelid(rel));
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		return;
 
-	for (int i = 0; i < lengthof(capture_triggers); i++)
+	for (int i = 0; i < CDC_NUM_CAPTURE_TRIGGERS; i++)
 	{
-		const		CaptureTrigger *want = &capture_triggers[i];
+		const CdcCaptureTrigger *want = &cdc_capture_triggers[i];
 		const char *how = want->enabled == TRIGGER_FIRES_ALWAYS ? "ALWAYS " :
 			want->enabled == TRIGGER_FIRES_ON_REPLICA ? "REPLICA " : "";
 		Trigger    *have = NULL;
@@ -306,44 +293,68 @@ check_triggers(CheckState * state, Relation rel)
 }
 
 /*
- * Does the table take part in an inheritance, past which it can be changed?
+ * Does the table take part in an inheritance, past which it can be changed, or
+ * have partitions that are not as they have to be?
  */
 static void
-check_shape(CheckState * state, Relation rel)
+check_shape(CheckState *state, const CdcTracked *tracked, Relation rel)
 {
-	Oid			relid = RelationGetRelid(rel);
-	const char *reason = cdc_capture_missing(rel);
-	StringInfoData fix;
+	Oid			relid = tracked->relid;
+	char	   *table = relation_name(relid);
 	ListCell   *lc;
 
-	if (reason == NULL)
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		char	   *broken = cdc_partition_broken(tracked);
+
+		if (broken)
+			report(state, LEVEL_ERROR, table, broken, track_again(relid));
 		return;
-
-	initStringInfo(&fix);
-	if (rel->rd_rel->relispartition)
-	{
-		Oid			parent = linitial_oid(get_partition_ancestors(relid));
-
-		appendStringInfo(&fix, "ALTER TABLE %s DETACH PARTITION %s",
-						 relation_name(parent), relation_name(relid));
 	}
-	else if (!has_superclass(relid))
-	{
-		foreach(lc, find_inheritance_children(relid, NoLock))
-			appendStringInfo(&fix, "%sALTER TABLE %s NO INHERIT %s",
-							 fix.len > 0 ? "; " : "",
-							 relation_name(lfirst_oid(lc)), relation_name(relid));
-	}
-	report(state, LEVEL_ERROR, relation_name(relid),
-		   psprintf("%s: its changelog cannot be read", reason),
-		   fix.len > 0 ? fix.data : NULL);
+
+	foreach(lc, inheritance_parents(relid))
+		report(state, LEVEL_ERROR, table,
+			   "the table inherits from another: its changelog cannot be read",
+			   psprintf(rel->rd_rel->relispartition ?
+						"ALTER TABLE %s DETACH PARTITION %s" :
+						"ALTER TABLE %2$s NO INHERIT %1$s",
+						relation_name(lfirst_oid(lc)), table));
+	foreach(lc, find_inheritance_children(relid, NoLock))
+		report(state, LEVEL_ERROR, table,
+			   "the table has an inheritance child: its changelog cannot be read",
+			   psprintf("ALTER TABLE %s NO INHERIT %s",
+						relation_name(lfirst_oid(lc)), table));
+}
+
+/*
+ * The tables that a table inherits from directly.
+ */
+static List *
+inheritance_parents(Oid relid)
+{
+	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
+	List	   *result = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1,
+							  &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		result = lappend_oid(result,
+							 ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
 }
 
 /*
  * Is the log there, and has it the table's columns?
  */
 static void
-check_log(CheckState * state, const CdcTracked *tracked, Relation rel)
+check_log(CheckState *state, const CdcTracked *tracked, Relation rel)
 {
 	char	   *table = relation_name(tracked->relid);
 	CdcSegment *segments;
@@ -381,13 +392,13 @@ check_log(CheckState * state, const CdcTracked *tracked, Relation rel)
  * Is the typed changelog function there?
  */
 static void
-check_function(CheckState * state, const CdcTracked *tracked)
+check_function(CheckState *state, const CdcTracked *tracked)
 {
 	ListCell   *lc;
 
 	foreach(lc, cdc_owned_objects(tracked))
 		if (((ObjectAddress *) lfirst(lc))->classId == ProcedureRelationId)
-		return;
+			return;
 	report(state, LEVEL_WARNING, relation_name(tracked->relid),
 		   "the typed changelog function does not exist; cdc.changelog works without it",
 		   track_again(tracked->relid));
@@ -397,7 +408,7 @@ check_function(CheckState * state, const CdcTracked *tracked)
  * Is there a gap in the history?
  */
 static void
-check_history(CheckState * state, const CdcTracked *tracked)
+check_history(CheckState *state, const CdcTracked *tracked)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	int64		oldest = cdc_tracked_oldest(tracked, snapshot);
@@ -452,7 +463,7 @@ check_history(CheckState * state, const CdcTracked *tracked)
  * go beyond?
  */
 static void
-check_prepared(CheckState * state, const CdcTracked *tracked)
+check_prepared(CheckState *state, const CdcTracked *tracked)
 {
 	LOCKTAG		tag;
 	VirtualTransactionId *vxids;
@@ -506,7 +517,7 @@ check_prepared(CheckState * state, const CdcTracked *tracked)
  * restored without the extension's tables.
  */
 static void
-check_untracked(CheckState * state)
+check_untracked(CheckState *state)
 {
 	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(triggers, InvalidOid, false, NULL, 0,
@@ -528,10 +539,10 @@ check_untracked(CheckState * state)
 			continue;
 
 		initStringInfo(&fix);
-		for (int i = 0; i < lengthof(capture_triggers); i++)
+		for (int i = 0; i < CDC_NUM_CAPTURE_TRIGGERS; i++)
 			appendStringInfo(&fix, "%sDROP TRIGGER IF EXISTS %s ON %s",
 							 i > 0 ? "; " : "",
-							 quote_identifier(capture_triggers[i].name),
+							 quote_identifier(cdc_capture_triggers[i].name),
 							 relation_name(trigger->tgrelid));
 		report(state, LEVEL_WARNING, relation_name(trigger->tgrelid),
 			   "the table has capture triggers but is not tracked", fix.data);
@@ -544,7 +555,7 @@ check_untracked(CheckState * state)
  * Find the rows of one catalog table that belong to no tracked table.
  */
 static void
-check_orphan_rows(CheckState * state, CdcCatalogRel table, CdcCatalogRel index)
+check_orphan_rows(CheckState *state, CdcCatalogRel table, CdcCatalogRel index)
 {
 	Relation	rel = table_open(cdc_catalog_oid(table), AccessShareLock);
 	Relation	pkey = index_open(cdc_catalog_oid(index), AccessShareLock);
@@ -589,7 +600,7 @@ check_orphan_rows(CheckState * state, CdcCatalogRel table, CdcCatalogRel index)
  * relations in the schema of the logs, that belong to no tracked table.
  */
 static void
-check_orphans(CheckState * state)
+check_orphans(CheckState *state)
 {
 	Oid			nspid = get_namespace_oid(CDC_LOG_SCHEMA, true);
 	List	   *known = NIL;

@@ -81,14 +81,7 @@ typedef struct DdlObject
 	char	   *trigger;
 } DdlObject;
 
-/* A capture trigger, and the sessions that it fires in */
-typedef struct CaptureTrigger
-{
-	const char *name;
-	char		enabled;
-}			CaptureTrigger;
-
-static const CaptureTrigger capture_triggers[] = {
+const CdcCaptureTrigger cdc_capture_triggers[CDC_NUM_CAPTURE_TRIGGERS] = {
 	{CDC_TRIGGER_INSERT, TRIGGER_FIRES_ON_ORIGIN},
 	{CDC_TRIGGER_UPDATE, TRIGGER_FIRES_ON_ORIGIN},
 	{CDC_TRIGGER_DELETE, TRIGGER_FIRES_ON_ORIGIN},
@@ -117,7 +110,7 @@ static void follow_table(const CdcTracked *tracked, Node *command,
 						 bool cascade);
 static void check_shape(Relation rel);
 static const char *inheritance_reason(Relation rel);
-static const CaptureTrigger *capture_trigger(const char *name);
+static const CdcCaptureTrigger *capture_trigger(const char *name);
 static bool touches_triggers(Node *command);
 static void follow_triggers(const CdcTracked *tracked, Relation rel);
 static bool was_stopped(const CdcTracked *tracked);
@@ -573,14 +566,14 @@ cdc_triggers_complete(Relation rel)
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		return true;
-	for (int i = 0; i < lengthof(capture_triggers); i++)
+	for (int i = 0; i < lengthof(cdc_capture_triggers); i++)
 	{
 		bool		found = false;
 
 		for (int j = 0; trigdesc && j < trigdesc->numtriggers && !found; j++)
 			found = strcmp(trigdesc->triggers[j].tgname,
-						   capture_triggers[i].name) == 0 &&
-				trigdesc->triggers[j].tgenabled == capture_triggers[i].enabled;
+						   cdc_capture_triggers[i].name) == 0 &&
+				trigdesc->triggers[j].tgenabled == cdc_capture_triggers[i].enabled;
 		if (!found)
 			return false;
 	}
@@ -600,12 +593,12 @@ cdc_capture_missing(Relation rel)
 /*
  * Is this one of the capture triggers?
  */
-static const CaptureTrigger *
+static const CdcCaptureTrigger *
 capture_trigger(const char *name)
 {
-	for (int i = 0; i < lengthof(capture_triggers); i++)
-		if (strcmp(capture_triggers[i].name, name) == 0)
-			return &capture_triggers[i];
+	for (int i = 0; i < lengthof(cdc_capture_triggers); i++)
+		if (strcmp(cdc_capture_triggers[i].name, name) == 0)
+			return &cdc_capture_triggers[i];
 	return NULL;
 }
 
@@ -662,7 +655,7 @@ follow_triggers(const CdcTracked *tracked, Relation rel)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		const		CaptureTrigger *trigger = capture_trigger(NameStr(form->tgname));
+		const CdcCaptureTrigger *trigger = capture_trigger(NameStr(form->tgname));
 
 		if (trigger == NULL || form->tgenabled == TRIGGER_DISABLED ||
 			form->tgenabled == trigger->enabled)

@@ -729,10 +729,14 @@ row_transaction(Reader *reader, HeapTuple tuple)
 	int64		tx;
 
 	if (HeapTupleHasNulls(tuple) && att_isnull(0, td->t_bits))
+	{
+		if (reader->report)
+			return 0;			/* no snapshot has this one */
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("log of table \"%s\" is damaged", reader->range->relname),
 				 errdetail("A row has no transaction number.")));
+	}
 	memcpy(&tx, (char *) td + td->t_hoff, sizeof(int64));
 	return tx;
 }
@@ -805,7 +809,7 @@ report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift, int64 tx)
 	HeapTupleHeader td = ((HeapTupleTableSlot *) slot)->tuple->t_data;
 	CdcSnapshotRow *oldest = reader->oldest;
 
-	if ((tx < 0 ? -tx : tx) == reader->own_tx)
+	if (tx != 0 && (tx < 0 ? -tx : tx) == reader->own_tx)
 		return;
 
 	/*
@@ -818,7 +822,7 @@ report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift, int64 tx)
 		 TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(td),
 							   (TransactionId) oldest->next_xid)))
 		return;
-	reader->report(reader->report_arg, tx > 0 ? 1 : -1, -1,
+	reader->report(reader->report_arg, (tx > 0) - (tx < 0), -1,
 				   "the row belongs to no snapshot", slot, shift);
 }
 
