@@ -99,6 +99,8 @@ SELECT count(*) FROM f_changelog(0, 2);
 SELECT count(*) FROM f_changelog(1, 3);
 SELECT l._change_type, _change_ordinal, md5(l.body) = md5(f.body) AS same, length(l.body) FROM f_changelog(0, 3) l, f;
 SELECT count(*) FROM f_changelog(3);
+SELECT count(*) FROM f_changelog(3, NULL, ARRAY['id'], 'all');
+SELECT count(*) FROM f_changelog(3, NULL, ARRAY['id'], 'net');
 -- the log has its own copies: what the table loses later does not matter
 CREATE TABLE big (id int PRIMARY KEY, a text, b text, n int);
 ALTER TABLE big ALTER a SET STORAGE EXTERNAL;
