@@ -120,9 +120,14 @@ relcache_callback(Datum arg, Oid relid)
 static CaptureEntry *
 lookup_entry(Relation rel)
 {
+	static CaptureEntry *last = NULL;
 	Oid			relid = RelationGetRelid(rel);
 	CaptureEntry *entry;
 	bool		found;
+
+	/* row triggers come one after the other; entries are never removed */
+	if (last != NULL && last->relid == relid && last->valid)
+		return last;
 
 	if (capture_cache == NULL)
 	{
@@ -147,6 +152,7 @@ lookup_entry(Relation rel)
 	}
 	if (!entry->valid)
 		fill_entry(entry, rel);
+	last = entry;
 	return entry;
 }
 
@@ -230,6 +236,7 @@ is_capture_trigger(const char *name)
 Datum
 cdc_capture(PG_FUNCTION_ARGS)
 {
+	static Oid	checked = InvalidOid;
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	CaptureEntry *entry;
 
@@ -238,12 +245,16 @@ cdc_capture(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"cdc.capture")));
-	if (!is_capture_trigger(trigdata->tg_trigger->tgname))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("trigger \"%s\" must not use function \"%s\"",
-						trigdata->tg_trigger->tgname, "cdc.capture"),
-				 errhint("Drop the trigger and call cdc.track for the table.")));
+	if (trigdata->tg_trigger->tgoid != checked)
+	{
+		if (!is_capture_trigger(trigdata->tg_trigger->tgname))
+			ereport(ERROR,
+					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+					 errmsg("trigger \"%s\" must not use function \"%s\"",
+							trigdata->tg_trigger->tgname, "cdc.capture"),
+					 errhint("Drop the trigger and call cdc.track for the table.")));
+		checked = trigdata->tg_trigger->tgoid;
+	}
 
 	entry = lookup_entry(trigdata->tg_relation);
 	if (entry->tracked_p)
@@ -452,14 +463,36 @@ capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 }
 
 /*
- * Capture one row, in a session with the replica role.
+ * Does an UPDATE leave a row as it was, to the last byte?
+ */
+static bool
+unchanged_row(TupleTableSlot *old, TupleTableSlot *new)
+{
+	HeapTuple	x;
+	HeapTuple	y;
+
+	if (!TTS_IS_BUFFERTUPLE(old) || !TTS_IS_BUFFERTUPLE(new))
+		return false;
+	x = ((HeapTupleTableSlot *) old)->tuple;
+	y = ((HeapTupleTableSlot *) new)->tuple;
+	return x->t_len == y->t_len &&
+		x->t_data->t_hoff == y->t_data->t_hoff &&
+		HeapTupleHeaderGetNatts(x->t_data) == HeapTupleHeaderGetNatts(y->t_data) &&
+		HeapTupleHasNulls(x) == HeapTupleHasNulls(y) &&
+		memcmp((char *) x->t_data + SizeofHeapTupleHeader,
+			   (char *) y->t_data + SizeofHeapTupleHeader,
+			   x->t_len - SizeofHeapTupleHeader) == 0;
+}
+
+/*
+ * Capture one row: of a partition, or in a session with the replica role.
  */
 static void
 capture_row(CaptureEntry *entry, TriggerData *trigdata)
 {
 	TriggerEvent event = trigdata->tg_event;
-	CdcXactTable *table = cdc_xact_table(&entry->tracked);
-	int64		tx = cdc_xact_number();
+	CdcXactTable *table;
+	int64		tx;
 	bool		external = false;
 
 	if (!TRIGGER_FIRED_AFTER(event))
@@ -467,12 +500,12 @@ capture_row(CaptureEntry *entry, TriggerData *trigdata)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" must be fired after the change",
 						trigdata->tg_trigger->tgname)));
-
-	/* ENABLE TRIGGER ALL makes it fire besides the others */
-	if (SessionReplicationRole != SESSION_REPLICATION_ROLE_REPLICA &&
-		strcmp(trigdata->tg_trigger->tgname, CDC_TRIGGER_REPLICA) == 0)
+	if (TRIGGER_FIRED_BY_UPDATE(event) &&
+		unchanged_row(trigdata->tg_trigslot, trigdata->tg_newslot))
 		return;
 
+	table = cdc_xact_table(&entry->tracked);
+	tx = cdc_xact_number();
 	if (!TRIGGER_FIRED_BY_INSERT(event))
 		external |= add_row(entry->map, table, trigdata->tg_trigslot, false, tx, NULL);
 	if (!TRIGGER_FIRED_BY_DELETE(event))
@@ -480,6 +513,8 @@ capture_row(CaptureEntry *entry, TriggerData *trigdata)
 							TRIGGER_FIRED_BY_INSERT(event) ?
 							trigdata->tg_trigslot : trigdata->tg_newslot,
 							true, tx, NULL);
+
+	/* as in capture_transitions() */
 	if (external)
 		cdc_xact_flush(table, NULL);
 }

@@ -189,9 +189,9 @@ cdc_xact_context(CdcXactTable *table)
 	XactLevel  *level = current_level(table);
 
 	if (level->context == NULL)
-		level->context = AllocSetContextCreate(TopTransactionContext,
-											   "cdc_changelog captured rows",
-											   ALLOCSET_SMALL_SIZES);
+		level->context = GenerationContextCreate(TopTransactionContext,
+												 "cdc_changelog captured rows",
+												 ALLOCSET_SMALL_SIZES);
 	return level->context;
 }
 

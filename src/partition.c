@@ -84,7 +84,7 @@ static void set_truncate_trigger(Oid relid);
 static void drop_truncate_trigger(Oid relid);
 static void refuse_unlogged(Oid relid, const char *root);
 static void add_partition(const CdcTracked *tracked, Oid relid, bool created);
-static void remove_partition(Oid relid, LOCKMODE lockmode);
+static void remove_partition(Oid relid, bool dropping, LOCKMODE lockmode);
 static void remove_leaf(const CdcTracked *tracked, Oid relid);
 static void before_drop(RangeVar *name);
 static void after_alter(AlterTableStmt *stmt);
@@ -636,11 +636,11 @@ remove_leaf(const CdcTracked *tracked, Oid relid)
 }
 
 /*
- * A table, with all below it, leaves the tracked table that it is recorded
- * with, or has just left it.
+ * A table, with all below it, has left the tracked table that it is recorded
+ * with; or it is going to be dropped, and still belongs to it.
  */
 static void
-remove_partition(Oid relid, LOCKMODE lockmode)
+remove_partition(Oid relid, bool dropping, LOCKMODE lockmode)
 {
 	List	   *tree = table_tree(relid, lockmode);
 	CdcPrivileges saved;
@@ -650,12 +650,19 @@ remove_partition(Oid relid, LOCKMODE lockmode)
 	{
 		int32		table_id = recorded_table(lfirst_oid(lc));
 		CdcTracked	tracked;
+		CdcTracked	root;
 
 		if (table_id == 0 || !cdc_tracked_lookup_id(table_id, &tracked))
+			continue;
+		/* the tracked table itself may have been detached from another */
+		if (!dropping && cdc_partition_tracked(lfirst_oid(lc), &root) &&
+			root.table_id == table_id)
 			continue;
 		lock_partitions(table_id);
 		remove_leaf(&tracked, lfirst_oid(lc));
 	}
+	if (dropping)
+		return;
 
 	cdc_raise_privileges(&saved);
 	foreach(lc, tree)
@@ -719,7 +726,7 @@ before_drop(RangeVar *name)
 		LockRelationOid(relid, AccessExclusiveLock);
 		locked = relid;
 	}
-	remove_partition(locked, AccessExclusiveLock);
+	remove_partition(locked, true, AccessExclusiveLock);
 }
 
 /*
@@ -819,7 +826,7 @@ after_alter(AlterTableStmt *stmt)
 				relid = RangeVarGetRelid(((PartitionCmd *) cmd->def)->name,
 										 NoLock, true);
 				if (OidIsValid(relid) && !get_rel_relispartition(relid))
-					remove_partition(relid, ShareRowExclusiveLock);
+					remove_partition(relid, false, ShareRowExclusiveLock);
 				break;
 			case AT_EnableTrig:
 			case AT_EnableReplicaTrig:

@@ -242,7 +242,7 @@ check_inheritance(CdcRange *range)
 					 errmsg("changelog of table \"%s\" cannot be read",
 							range->relname),
 					 errdetail_internal("%s", detail),
-					 errhint("Mend this, then call cdc.untrack and cdc.track.")));
+					 errhint("Enable the triggers, or call cdc.untrack and cdc.track for the table; then rebuild the targets.")));
 		return;
 	}
 	if (has_subclass(relid) && find_inheritance_children(relid, NoLock) != NIL)
