@@ -32,10 +32,12 @@
 #include "horizon.h"
 #include "partition.h"
 #include "range.h"
+#include "restore.h"
 
 static CdcRange *create_range(Oid relid);
 static void open_horizon(CdcRange *range, int64 upto, int64 *newest);
 static void check_inheritance(CdcRange *range);
+static void check_restored(CdcRange *range);
 static void check_capture(CdcRange *range);
 static void check_bound(CdcRange *range, const char *name, int64 value,
 						int64 newest);
@@ -63,13 +65,14 @@ cdc_range_open(Oid relid, bool start_null, int64 start, bool end_null,
 	CdcRange   *range = create_range(relid);
 	int64		newest;
 
+	open_horizon(range, end_null ? PG_INT64_MAX : end, &newest);
 	if (!start_null && !end_null && start > end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("start snapshot %lld of table \"%s\" is after end snapshot %lld",
-						(long long) start, range->relname, (long long) end)));
-
-	open_horizon(range, end_null ? PG_INT64_MAX : end, &newest);
+						(long long) start, range->relname, (long long) end),
+				 errdetail("The oldest readable snapshot is %lld, the newest is %lld.",
+						   (long long) range->tracked.oldest, (long long) newest)));
 	if (!start_null)
 		check_bound(range, "start ", start, newest);
 	if (!end_null)
@@ -165,6 +168,7 @@ create_range(Oid relid)
 	cdc_tracked_require(relid, &range->tracked);
 	range->relname = get_rel_name(relid);
 	check_inheritance(range);
+	check_restored(range);
 	return range;
 }
 
@@ -258,6 +262,24 @@ check_inheritance(CdcRange *range)
 						range->relname),
 				 errdetail_internal("%s", detail),
 				 errhint("End the inheritance with ALTER TABLE ... NO INHERIT, then call cdc.untrack and cdc.track.")));
+}
+
+/*
+ * A restore creates the capture triggers last.  Where it has not, there is no
+ * gap yet that would tell that changes are missing.
+ */
+static void
+check_restored(CdcRange *range)
+{
+	Relation	rel = table_open(range->tracked.relid, NoLock);
+
+	if (!cdc_triggers_complete(rel) && cdc_restore_pending(&range->tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("changelog of table \"%s\" cannot be read", range->relname),
+				 errdetail("The table was restored without its capture triggers."),
+				 errhint("Restore the section post-data of the dump, or call cdc.untrack and cdc.track.")));
+	table_close(rel, NoLock);
 }
 
 /*
