@@ -112,7 +112,9 @@ static void check_shape(Relation rel);
 static const char *inheritance_reason(Relation rel);
 static const CdcCaptureTrigger *capture_trigger(const char *name);
 static bool touches_triggers(Node *command);
-static void follow_triggers(const CdcTracked *tracked, Relation rel);
+static void follow_triggers(const CdcTracked *tracked, Relation rel,
+							Node *command);
+static bool disables_triggers(Node *command);
 static bool was_stopped(const CdcTracked *tracked);
 static void trigger_dropped(const DdlObject *object);
 static void check_trigger_name(RenameStmt *stmt);
@@ -511,7 +513,7 @@ follow_table(const CdcTracked *tracked, Node *command, bool cascade)
 
 	check_shape(rel);
 	if (touches_triggers(command))
-		follow_triggers(tracked, rel);
+		follow_triggers(tracked, rel, command);
 	reason = inheritance_reason(rel);
 	if (reason)
 		cdc_xact_gap(cdc_xact_table(tracked), reason);
@@ -640,7 +642,7 @@ touches_triggers(Node *command)
  * fire in ordinary ones, where changes would be captured twice.
  */
 static void
-follow_triggers(const CdcTracked *tracked, Relation rel)
+follow_triggers(const CdcTracked *tracked, Relation rel, Node *command)
 {
 	Relation	catalog = table_open(TriggerRelationId, RowExclusiveLock);
 	SysScanDesc scan;
@@ -674,9 +676,35 @@ follow_triggers(const CdcTracked *tracked, Relation rel)
 	}
 
 	if (!cdc_triggers_complete(rel))
-		cdc_xact_gap(cdc_xact_table(tracked), REASON_STOPPED);
+	{
+		/* a restore creates them one by one; also such as were disabled */
+		if (!cdc_restore_pending(tracked) ||
+			(disables_triggers(command) && !was_stopped(tracked)))
+			cdc_xact_gap(cdc_xact_table(tracked), REASON_STOPPED);
+	}
 	else if (was_stopped(tracked))
 		cdc_xact_gap(cdc_xact_table(tracked), REASON_RESUMED);
+}
+
+/*
+ * Does a command disable triggers?
+ */
+static bool
+disables_triggers(Node *command)
+{
+	ListCell   *lc;
+
+	if (!IsA(command, AlterTableStmt))
+		return false;
+	foreach(lc, ((AlterTableStmt *) command)->cmds)
+	{
+		AlterTableType subtype = lfirst_node(AlterTableCmd, lc)->subtype;
+
+		if (subtype == AT_DisableTrig || subtype == AT_DisableTrigAll ||
+			subtype == AT_DisableTrigUser)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -817,19 +845,33 @@ check_log(Oid relid, Node *command)
 
 /*
  * Raise an error if a dropped relation is part of the log of a table that is
- * still tracked.
+ * still tracked.  Where its capture triggers were dropped before, as it is done
+ * by a restore that cleans up first, its tracking ends.
  */
 static void
 check_log_dropped(Oid relid)
 {
 	CdcTracked	tracked;
+	CdcPrivileges saved;
+	Relation	rel;
+	bool		captured;
 
-	if (lookup_log(relid, &tracked))
+	if (!lookup_log(relid, &tracked))
+		return;
+	rel = table_open(tracked.relid, AccessShareLock);
+	captured = cdc_has_capture_triggers(rel);
+	table_close(rel, AccessShareLock);
+	if (captured)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot drop the log of tracked table \"%s\"",
 						get_rel_name(tracked.relid)),
 				 errhint("Call cdc.untrack for the table.")));
+
+	cdc_raise_privileges(&saved);
+	cdc_drop_objects(&tracked, true, DROP_RESTRICT);
+	cdc_tracked_delete(tracked.table_id);
+	cdc_restore_privileges(&saved);
 }
 
 /*

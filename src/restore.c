@@ -58,7 +58,6 @@ PG_FUNCTION_INFO_V1(cdc_restore);
 static HeapTuple restored_snapshot(HeapTuple tuple, TupleDesc desc);
 static HeapTuple restored_segment(HeapTuple tuple, TupleDesc desc);
 static void check_restored_table(HeapTuple tuple, TupleDesc desc);
-static bool has_capture_triggers(Relation rel);
 static bool is_empty(Relation rel);
 static bool newest_snapshot(const CdcTracked *tracked, CdcSnapshotRow *row);
 
@@ -164,7 +163,7 @@ check_restored_table(HeapTuple tuple, TupleDesc desc)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
-	if (has_capture_triggers(rel) && is_empty(rel))
+	if (cdc_has_capture_triggers(rel) && is_empty(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot restore the tracking of table \"%s\" before its data",
@@ -178,8 +177,8 @@ check_restored_table(HeapTuple tuple, TupleDesc desc)
 /*
  * Does a table have any of the triggers that cdc.track() makes?
  */
-static bool
-has_capture_triggers(Relation rel)
+bool
+cdc_has_capture_triggers(Relation rel)
 {
 	for (int i = 0; rel->trigdesc && i < rel->trigdesc->numtriggers; i++)
 		if (strstr(rel->trigdesc->triggers[i].tgname, CDC_TRIGGER_PREFIX) != NULL)

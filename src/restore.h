@@ -15,6 +15,7 @@
 
 #include "catalog.h"
 
+extern bool cdc_has_capture_triggers(Relation rel);
 extern bool cdc_restore_pending(const CdcTracked *tracked);
 extern bool cdc_restore_settled(const CdcTracked *tracked);
 

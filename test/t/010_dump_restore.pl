@@ -17,7 +17,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $old = PostgreSQL::Test::Cluster->new('old');
-$old->init;
+$old->init(auth_extra => [ '--create-role', 'regress_reader' ]);
 $old->append_conf(
 	'postgresql.conf', q{
 max_prepared_transactions = 10
@@ -212,6 +212,11 @@ sub sqlstate
 }
 
 make_history('history');
+
+# Who can dump it
+$old->safe_psql('postgres', 'CREATE ROLE regress_reader LOGIN; GRANT pg_read_all_data TO regress_reader');
+$old->command_ok([ 'pg_dump', '-U', 'regress_reader', '-f', "$dir/reader", 'history' ],
+	'a role that may read all data can dump everything');
 
 # A transaction that is not finished is not in the dump, but its numbers are
 # drawn.
@@ -490,6 +495,16 @@ is($new->safe_psql('two_steps', 'SELECT count(*) FROM apart'),
 $new->safe_psql('two_steps', q{SELECT cdc.track('apart'); INSERT INTO apart VALUES (40, 'x')});
 is($new->safe_psql('two_steps', 'SELECT id FROM apart_changelog(0)'),
 	'40', 'and can be tracked anew');
+
+# Without the last section
+$new->safe_psql('postgres', 'CREATE DATABASE sections');
+$new->command_ok([ 'pg_restore', '-e', '--section=pre-data', '--section=data', '-d', 'sections', "$dir/dump1" ],
+	'restore without the section post-data');
+is(sqlstate($new, 'sections', 'SELECT * FROM apart_changelog()'),
+	'55000', 'as long as the triggers are missing nothing is told');
+$new->command_ok([ 'pg_restore', '-e', '--section=post-data', '-d', 'sections', "$dir/dump1" ],
+	'restore the last section');
+same_digests('sections', $expected, 'then everything is as it was');
 
 # A table that is older than its log
 $old->safe_psql('history', q{CREATE TABLE apart_then AS TABLE apart; DELETE FROM apart; INSERT INTO apart VALUES (50, 'late')});
