@@ -134,6 +134,10 @@ SELECT * FROM cdc.apply_changelog('odd_keys',
 SELECT * FROM odd_keys ORDER BY n, m;
 SELECT * FROM cdc.apply_changelog('odd_keys',
   $$ SELECT 'U' AS _change_type, 3::numeric::money AS m, 3 AS n FROM generate_series(1, 2) n $$, ARRAY['m']);
+-- all of them have one hash, and NULL has it, too
+SELECT * FROM cdc.apply_changelog('odd_keys',
+  $$ SELECT 'I' AS _change_type, v, 5 AS n FROM unnest(ARRAY['w4', NULL, 'w5', 'w6']::tsvector[]) v $$, ARRAY['v']);
+SELECT v, n FROM odd_keys ORDER BY v;
 
 --
 -- BB-40: names

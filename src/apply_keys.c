@@ -300,7 +300,7 @@ split_table(ApplyKeyTable *table)
 			MinimalTuple tuple = (MinimalTuple) DatumGetPointer(old.entries[i].key);
 
 			table->entries[entry].key =
-				PointerGetDatum(heap_copy_minimal_tuple(tuple));
+				PointerGetDatum(cdc_copy_minimal_tuple(tuple));
 			MemoryContextSwitchTo(oldcontext);
 		}
 		if (table->settle)
@@ -392,9 +392,7 @@ copy_key(ApplyKeyTable *table, const Datum *values, const bool *isnull)
 
 	oldcontext = MemoryContextSwitchTo(table->context);
 	if (table->settle)
-		tuple = heap_form_minimal_tuple(table->key_desc,
-										unconstify(Datum *, values),
-										unconstify(bool *, isnull));
+		tuple = cdc_form_minimal_tuple(table->key_desc, values, isnull);
 	else
 	{
 		Datum		key_values[APPLY_MAX_KEYS];
@@ -405,7 +403,8 @@ copy_key(ApplyKeyTable *table, const Datum *values, const bool *isnull)
 			key_values[i] = values[state->keys[i].column->store - 1];
 			key_isnull[i] = isnull[state->keys[i].column->store - 1];
 		}
-		tuple = heap_form_minimal_tuple(table->key_desc, key_values, key_isnull);
+		tuple = cdc_form_minimal_tuple(table->key_desc, (const Datum *) key_values,
+									   (const bool *) key_isnull);
 	}
 	MemoryContextSwitchTo(oldcontext);
 	return PointerGetDatum(tuple);

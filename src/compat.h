@@ -95,4 +95,16 @@
 	ExecuteTruncateGuts(rels, relids, logged, behavior, restart, false)
 #endif
 
+/* 18: minimal tuples may have room before them */
+#if PG_VERSION_NUM < 180000
+#define cdc_form_minimal_tuple(desc, values, isnull) \
+	heap_form_minimal_tuple(desc, unconstify(Datum *, values), \
+							unconstify(bool *, isnull))
+#define cdc_copy_minimal_tuple(tuple) heap_copy_minimal_tuple(tuple)
+#else
+#define cdc_form_minimal_tuple(desc, values, isnull) \
+	heap_form_minimal_tuple(desc, values, isnull, 0)
+#define cdc_copy_minimal_tuple(tuple) heap_copy_minimal_tuple(tuple, 0)
+#endif
+
 #endif							/* CDC_COMPAT_H */
