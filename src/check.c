@@ -61,7 +61,6 @@
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"
-#include "partition.h"
 #include "segment.h"
 #include "tracked.h"
 

@@ -646,19 +646,39 @@ cdc_drop_objects(const CdcTracked *tracked, bool triggers,
 }
 
 /*
- * Give an object that belongs to a tracked table to another owner.
+ * Give an object that belongs to a tracked table to another owner.  Nothing is
+ * locked where it has that owner already: this is called for many commands, of
+ * which some let writers go on.
  */
 void
 cdc_set_owner(const ObjectAddress *object, Oid owner)
 {
+	HeapTuple	tuple;
+	bool		same;
+
 	if (object->classId == ProcedureRelationId)
 	{
-		Relation	rel = table_open(ProcedureRelationId, RowExclusiveLock);
+		Relation	rel;
 
+		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(object->objectId));
+		same = HeapTupleIsValid(tuple) &&
+			((Form_pg_proc) GETSTRUCT(tuple))->proowner == owner;
+		if (HeapTupleIsValid(tuple))
+			ReleaseSysCache(tuple);
+		if (same)
+			return;
+		rel = table_open(ProcedureRelationId, RowExclusiveLock);
 		AlterObjectOwner_internal(rel, object->objectId, owner);
 		table_close(rel, NoLock);
+		return;
 	}
-	else
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(object->objectId));
+	same = HeapTupleIsValid(tuple) &&
+		((Form_pg_class) GETSTRUCT(tuple))->relowner == owner;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	if (!same)
 		ATExecChangeOwner(object->objectId, owner, true, AccessExclusiveLock);
 }
 
