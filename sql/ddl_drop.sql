@@ -132,6 +132,33 @@ SELECT id, _change_type FROM lost_changelog(0);
 DROP TABLE lost;
 SELECT count(*) FROM left_behind l JOIN before b ON l = b;
 
+-- the log alone: refused, except by a restore that drops one after the other
+CREATE TABLE logless (id int PRIMARY KEY);
+SELECT cdc.track('logless');
+SELECT log_table AS log, snapshot_sequence AS seq FROM cdc.tracked_table WHERE relation = 'logless'::regclass \gset
+\set VERBOSITY sqlstate
+CREATE INDEX ON :log (c1);
+ALTER TABLE :log ADD COLUMN more int;
+DROP TABLE :log;
+DROP SEQUENCE :seq;
+\set VERBOSITY terse
+ALTER TABLE :log SET (autovacuum_enabled = off);
+INSERT INTO logless VALUES (1);
+SELECT id FROM logless_changelog(0);
+DROP TRIGGER cdc_changelog_insert ON logless;
+DROP TRIGGER cdc_changelog_update ON logless;
+DROP TRIGGER cdc_changelog_delete ON logless;
+DROP TRIGGER cdc_changelog_replica ON logless;
+DROP TRIGGER "~cdc_changelog_truncate" ON logless;
+BEGIN;
+DROP SEQUENCE :seq;
+SELECT count(*) FROM left_behind l JOIN before b ON l = b;
+ROLLBACK;
+DROP TABLE :log;
+INSERT INTO logless VALUES (2);
+SELECT count(*) FROM left_behind l JOIN before b ON l = b;
+DROP TABLE logless;
+
 -- a session in which ordinary triggers do not fire
 CREATE TABLE rep (id int PRIMARY KEY);
 SELECT cdc.track('rep');

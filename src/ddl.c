@@ -334,7 +334,8 @@ fetch_objects(const char *query)
 	cdc_raise_privileges(&saved);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(query, true, 0) != SPI_OK_SELECT)
+	/* not read only, or what the command has made would not be seen */
+	if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not fetch the objects of a command");
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
