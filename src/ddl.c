@@ -175,6 +175,8 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 
 	if (command == NULL)
 		PG_RETURN_NULL();
+	if (disables_triggers(command))
+		cdc_restore_check_disable(((AlterTableStmt *) command)->relation);
 	switch (nodeTag(command))
 	{
 		case T_AlterTableStmt:

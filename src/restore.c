@@ -38,6 +38,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
@@ -172,6 +173,24 @@ check_restored_table(HeapTuple tuple, TupleDesc desc)
 				 errhint("Restore the sections pre-data, data and post-data of a dump in this order, or drop the triggers whose names contain \"%s\" before the data is restored.",
 						 CDC_TRIGGER_PREFIX)));
 	table_close(rel, AccessShareLock);
+}
+
+/*
+ * Triggers of a table have been disabled: raise an error if it is one of the
+ * catalog tables, whose rows must not be restored without a look at them.
+ */
+void
+cdc_restore_check_disable(RangeVar *name)
+{
+	Oid			relid = RangeVarGetRelid(name, NoLock, true);
+
+	if (OidIsValid(relid) && cdc_is_own_relation(relid) &&
+		OidIsValid(get_trigger_oid(relid, "cdc_restore", true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot disable triggers of \"%s\", which belongs to the extension \"%s\"",
+						get_rel_name(relid), "cdc_changelog"),
+				 errdetail("They check what is restored into it.")));
 }
 
 /*

@@ -13,8 +13,11 @@
 #ifndef CDC_RESTORE_H
 #define CDC_RESTORE_H
 
+#include "nodes/primnodes.h"
+
 #include "catalog.h"
 
+extern void cdc_restore_check_disable(RangeVar *name);
 extern bool cdc_has_capture_triggers(Relation rel);
 extern bool cdc_restore_pending(const CdcTracked *tracked);
 extern bool cdc_restore_settled(const CdcTracked *tracked);

@@ -506,6 +506,21 @@ $new->command_ok([ 'pg_restore', '-e', '--section=post-data', '-d', 'sections', 
 	'restore the last section');
 same_digests('sections', $expected, 'then everything is as it was');
 
+# The same with --disable-triggers
+$old->command_ok([ 'pg_dump', '-a', '--disable-triggers', '-f', "$dir/disable", 'history' ],
+	'dump the data with --disable-triggers');
+$new->safe_psql('postgres', 'CREATE DATABASE disable');
+$new->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null',
+		'-d', 'disable', '-f', "$dir/schema" ],
+	'restore the definitions once more');
+$new->psql('disable', "\\i $dir/disable", stdout => \$stdout, stderr => \$stderr, on_error_stop => 0);
+like($stderr, qr/cannot disable triggers of "tracked_table"/,
+	'the triggers of the catalog tables cannot be disabled');
+like($stderr, qr/cannot restore the tracking of table "\w+" before its data/,
+	'data over the triggers is refused');
+is($new->safe_psql('disable', 'SELECT count(*) FROM apart; SELECT count(*) FROM cdc.tracked_table'),
+	"3\n0", 'the data is there, but no table is tracked');
+
 # A table that is older than its log
 $old->safe_psql('history', q{CREATE TABLE apart_then AS TABLE apart; DELETE FROM apart; INSERT INTO apart VALUES (50, 'late')});
 $old->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/late", 'history' ], 'dump once more');
