@@ -27,6 +27,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/indexing.h"
@@ -465,29 +466,33 @@ static void
 check_prepared(CheckState *state, const CdcTracked *tracked)
 {
 	LOCKTAG		tag;
-	VirtualTransactionId *vxids;
 	int			count;
-	StringInfoData xids;
 
-	if (RecoveryInProgress())
+	if (RecoveryInProgress() || max_prepared_xacts == 0)
 		return;
-
-	initStringInfo(&xids);
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, tracked->seqid);
-	vxids = GetLockConflicts(&tag, ShareLock, &count);
-	for (int i = 0; i < count; i++)
-		if (VirtualTransactionIdIsRecoveredPreparedXact(vxids[i]))
-			appendStringInfo(&xids, "%s'%u'", xids.len > 0 ? "," : "",
-							 vxids[i].localTransactionId);
-	if (xids.len == 0)
+	(void) GetLockConflicts(&tag, ShareLock, &count);
+	if (count == 0)
 		return;
 
+	/* their locks belong to no process */
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("SELECT gid, prepared FROM pg_catalog.pg_prepared_xacts "
-							 "WHERE transaction OPERATOR(pg_catalog.=) "
-							 "ANY (ARRAY[%s]::pg_catalog.xid[]) ORDER BY prepared",
-							 xids.data), true, 0) != SPI_OK_SELECT)
+	if (SPI_execute(psprintf("SELECT p.gid, p.prepared "
+							 "FROM pg_catalog.pg_locks s, pg_catalog.pg_locks x, "
+							 "pg_catalog.pg_prepared_xacts p "
+							 "WHERE s.locktype OPERATOR(pg_catalog.=) 'relation' "
+							 "AND s.database OPERATOR(pg_catalog.=) %u::pg_catalog.oid "
+							 "AND s.relation OPERATOR(pg_catalog.=) %u::pg_catalog.oid "
+							 "AND s.mode OPERATOR(pg_catalog.=) 'RowExclusiveLock' "
+							 "AND s.pid IS NULL AND s.granted "
+							 "AND x.locktype OPERATOR(pg_catalog.=) 'transactionid' "
+							 "AND x.virtualtransaction OPERATOR(pg_catalog.=) s.virtualtransaction "
+							 "AND x.pid IS NULL AND x.granted "
+							 "AND p.transaction OPERATOR(pg_catalog.=) x.transactionid "
+							 "ORDER BY p.prepared",
+							 MyDatabaseId, tracked->seqid),
+					true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the prepared transactions");
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
