@@ -13,6 +13,8 @@
 . "$(dirname "$0")/setup.sh"
 
 cdc_needs=(perl libipc-run-perl)
+# for a test that is skipped without it
+cdc_wants=(partman)
 cdc_private test/run.sh "$@"
 
 cdc_build COPT="${CDC_CFLAGS--Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror}"
