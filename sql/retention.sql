@@ -5,6 +5,8 @@ RESET client_min_messages;
 \set SHOW_CONTEXT never
 CREATE SCHEMA retention;
 SET search_path = retention, public;
+-- the estimates of what follows are large, the numbers are not
+SET jit = off;
 CREATE ROLE regress_cdc_retention;
 GRANT ALL ON SCHEMA retention TO regress_cdc_retention;
 
