@@ -32,35 +32,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/relscan.h"
-#include "access/table.h"
-#include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "funcapi.h"
-#include "lib/bloomfilter.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "storage/bufmgr.h"
 #include "storage/predicate.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 
 #include "cdc_changelog.h"
-#include "eventsink.h"
-#include "log.h"
-#include "partition.h"
-#include "reader.h"
-#include "segment.h"
+#include "reader_internal.h"
 #include "tracked.h"
 
 /* Intervals of blocks nearer to each other than this are read as one */
@@ -73,85 +51,8 @@
 #define SINK_MEMORY		((Size) 8 * 1024 * 1024)
 #define OUTPUT_MEMORY	((Size) 8 * 1024 * 1024)
 
-/*
- * A relation that rows are in: the live table or a leaf partition of it, or a
- * segment of the log.
- */
-typedef struct RowSource
-{
-	Relation	rel;
-	bool		live;			/* the live table or a partition */
-	int32		segment;		/* of the log */
-	int			shift;			/* of its columns, see rowcmp.h */
-	bool		plain_layout;	/* data can be copied to the result as it is */
-	CdcSegment	info;			/* of a segment */
-	TupleTableSlot *fetch[2];	/* for rows that are fetched to compare them */
-	AttrMap    *attrmap;		/* of a partition with a layout of its own, to
-								 * the tracked table's; else NULL */
-	TupleTableSlot *mapped[2];	/* the fetched rows with that applied */
-} RowSource;
-
-/* Row that was fetched last for a comparison */
-typedef struct FetchSlot
-{
-	TupleTableSlot *current;
-	uint32		block;
-	uint16		offset;
-	uint16		source;
-} FetchSlot;
-
-/* Snapshot of a transaction number, ordered by the number */
-typedef struct TxEntry
-{
-	int64		tx;
-	int32		snap;
-} TxEntry;
-
-typedef struct Reader
-{
-	CdcRange   *range;
-	Relation	source;
-	const CdcReadOptions *options;
-	CdcRowCompare *cmp;
-	CdcAlgebra	algebra;
-	CdcEventSink *sink;
-	CdcOutput  *output;
-	int			nsources;		/* the live table, the segments, and then the
-								 * partitions, once they are opened */
-	int			nsegments;
-	RowSource  *sources;		/* a segment that is not needed has no rel */
-	TxEntry    *txs;
-	int			ntxs;
-	TxEntry    *last_tx;		/* found last */
-	SnapshotData log_snapshot;	/* the range's, with all own log rows */
-	bool		replaced;		/* the own transaction has replaced the
-								 * table's storage, or tracks it newly */
-	bool		have_own;		/* own rows are at position range->nsnaps */
-	CdcOwnRows	own;
-	int64	   *found_plus;		/* rows found of each snapshot */
-	int64	   *found_minus;
-	TransactionId origin_xmin;	/* rows with this xmin, of this snapshot and */
-	int32		origin_snap;	/* segment, are as they were written */
-	int			origin_source;
-	List	   *nullable;		/* keys with a NULL here are not proven */
-	bool		unproven;		/* such a key was found */
-	bloom_filter *touched;		/* hashes of the keys in the range */
-	CdcVerifyReport report;		/* where to tell what is wrong, or NULL */
-	void	   *report_arg;
-	int64		own_tx;			/* for the report: number of the own rows */
-	CdcSnapshotRow *oldest;		/* ... and the snapshot before the range */
-	FetchSlot	fetch[2];
-	MemoryContext context;
-	MemoryContext tmpcontext;	/* reset for each row */
-} Reader;
-
 /* To compute a content */
 static const CdcReadOptions content_options = {NIL, CDC_MODE_NET, false, false};
-
-/* Names of the change types, in the order of CdcChange */
-static const char *const change_names[] = {
-	NULL, "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER", "INSERT"
-};
 
 static Reader *begin_read(CdcRange *range, Relation source,
 						  const CdcReadOptions *options);
@@ -160,8 +61,6 @@ static void open_sources(Reader *reader);
 static void open_segment(Reader *reader, RowSource *s);
 static void open_segments(Reader *reader, int first, int last);
 static void close_sources(Reader *reader);
-static void index_transactions(Reader *reader);
-static void scan_log(Reader *reader, int first, int last);
 static void scan_segment(Reader *reader, int source, int first, int last,
 						 bool whole);
 static void scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
@@ -173,15 +72,7 @@ static void report_changed_row(Reader *reader, TupleTableSlot *slot, int shift,
 static void report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift,
 							   int64 tx);
 static bool counts_match(Reader *reader, int first, int last);
-static void scan_live(Reader *reader);
-static void open_partitions(Reader *reader, Snapshot snapshot);
-static void scan_live_source(Reader *reader, int source, Snapshot snapshot);
-static bool partitions_replaced(Reader *reader);
-static void read_content(Reader *reader);
-static void find_own_rows(Reader *reader);
 static void setup_algebra(Reader *reader);
-static void write_result(Reader *reader, Tuplestorestate *store,
-						 TupleDesc desc, bool content);
 static TupleTableSlot *fetch_row(Reader *reader, int which, const CdcEvent *e,
 								 int *shift);
 
@@ -254,12 +145,12 @@ cdc_read_changelog(CdcRange *range, Relation source,
 										&reader->nullable))
 		reader->unproven = true;
 
-	scan_log(reader, 0, range->nrange);
+	cdc_reader_add_log(reader, 0, range->nrange);
 	if (range->from_start || (prove && reader->unproven))
-		read_content(reader);
+		cdc_reader_add_content(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
 	cdc_output_sort(reader->output);
-	write_result(reader, store, desc, false);
+	cdc_reader_write_result(reader, store, desc, false);
 
 	MemoryContextSwitchTo(oldcontext);
 	end_read(reader);
@@ -279,10 +170,10 @@ cdc_read_content(CdcRange *range, Relation source, Tuplestorestate *store,
 	Reader	   *reader = begin_read(range, source, &content_options);
 	MemoryContext oldcontext = MemoryContextSwitchTo(reader->context);
 
-	read_content(reader);
+	cdc_reader_add_content(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
 	cdc_output_sort(reader->output);
-	write_result(reader, store, desc, true);
+	cdc_reader_write_result(reader, store, desc, true);
 
 	MemoryContextSwitchTo(oldcontext);
 	end_read(reader);
@@ -332,7 +223,7 @@ cdc_verify_log(CdcRange *range, Relation source, CdcVerifyReport report,
 							(long long) reader->found_minus[i]),
 				   NULL, 0);
 	}
-	scan_live(reader);
+	cdc_reader_add_live(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
 
 	MemoryContextSwitchTo(oldcontext);
@@ -366,7 +257,7 @@ begin_read(CdcRange *range, Relation source, const CdcReadOptions *options)
 	PredicateLockRelation(source, range->snapshot);
 	if (range->from_start)
 	{
-		find_own_rows(reader);
+		cdc_reader_find_own_rows(reader);
 		cdc_range_load_tail(range);
 		expected += Max(source->rd_rel->reltuples, 0);
 	}
@@ -375,7 +266,7 @@ begin_read(CdcRange *range, Relation source, const CdcReadOptions *options)
 	reader->sink = cdc_sink_create((Size) work_mem * 1024 + SINK_MEMORY, expected);
 	reader->output = cdc_output_create(OUTPUT_MEMORY);
 	open_sources(reader);
-	index_transactions(reader);
+	cdc_reader_index_transactions(reader);
 	MemoryContextSwitchTo(oldcontext);
 	return reader;
 }
@@ -512,8 +403,8 @@ compare_txs(const void *a, const void *b)
 /*
  * Build the table that tells the snapshot of a transaction number.
  */
-static void
-index_transactions(Reader *reader)
+void
+cdc_reader_index_transactions(Reader *reader)
 {
 	CdcRange   *range = reader->range;
 	int			n = range->nsnaps + (reader->have_own ? 1 : 0);
@@ -540,34 +431,6 @@ index_transactions(Reader *reader)
 }
 
 /*
- * Position of the snapshot of a transaction number, or -1.
- */
-static inline int32
-snapshot_of(Reader *reader, int64 tx)
-{
-	int			low = 0;
-	int			high = reader->ntxs;
-
-	/* rows of a transaction lie side by side */
-	if (reader->last_tx && reader->last_tx->tx == tx)
-		return reader->last_tx->snap;
-
-	while (low < high)
-	{
-		int			mid = low + (high - low) / 2;
-
-		if (reader->txs[mid].tx < tx)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == reader->ntxs || reader->txs[low].tx != tx)
-		return -1;
-	reader->last_tx = &reader->txs[low];
-	return reader->last_tx->snap;
-}
-
-/*
  * Does what was found of the snapshots first to last - 1 match what was
  * recorded?
  */
@@ -587,8 +450,8 @@ counts_match(Reader *reader, int first, int last)
  * Add the events of the snapshots first to last - 1 to the sink, and of the
  * own transaction if last is beyond all of them.
  */
-static void
-scan_log(Reader *reader, int first, int last)
+void
+cdc_reader_add_log(Reader *reader, int first, int last)
 {
 	CdcRange   *range = reader->range;
 
@@ -717,28 +580,6 @@ scan_segment(Reader *reader, int source, int first, int last, bool whole)
 	ExecDropSingleTupleTableSlot(slots[0]);
 	ExecDropSingleTupleTableSlot(slots[1]);
 	pfree(runs);
-}
-
-/*
- * The signed transaction number of a log row.
- */
-static inline int64
-row_transaction(Reader *reader, HeapTuple tuple)
-{
-	HeapTupleHeader td = tuple->t_data;
-	int64		tx;
-
-	if (HeapTupleHasNulls(tuple) && att_isnull(0, td->t_bits))
-	{
-		if (reader->report)
-			return 0;			/* no snapshot has this one */
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("log of table \"%s\" is damaged", reader->range->relname),
-				 errdetail("A row has no transaction number.")));
-	}
-	memcpy(&tx, (char *) td + td->t_hoff, sizeof(int64));
-	return tx;
 }
 
 /*
@@ -954,235 +795,6 @@ scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 }
 
 /*
- * Find out how the live table is to be read without the changes of the own
- * transaction.  Normally they are just not looked at.  That does not work if
- * the transaction has replaced the table's storage, or began to track it; then
- * its part of the log is read as well.
- */
-static void
-find_own_rows(Reader *reader)
-{
-	CdcRange   *range = reader->range;
-	Relation	rel = reader->source;
-
-	reader->replaced = rel->rd_createSubid != InvalidSubTransactionId ||
-		cdc_relation_new_storage(rel) || partitions_replaced(reader);
-	if (!reader->replaced)
-	{
-		CdcSnapshotRow *rows;
-		int			n;
-
-		n = cdc_snapshot_fetch(range->tracked.table_id, -1, 0, range->snapshot,
-							   &rows);
-		reader->replaced = n > 0 && rows[0].native &&
-			rows[0].xid == U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
-	}
-	if (!reader->replaced)
-		return;
-
-	reader->have_own = cdc_xact_own_rows(&range->tracked, &reader->own);
-	if (reader->own.gap)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("content of table \"%s\" cannot be told within this transaction",
-						range->relname),
-				 errdetail("The transaction has changed the table in a way that its log cannot follow."),
-				 errhint("Read the changelog in another transaction.")));
-	if (reader->have_own && reader->own.unwritten)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("content of table \"%s\" cannot be told within this subtransaction",
-						range->relname),
-				 errdetail("The transaction has replaced or begun to track the table, and changed it outside of the subtransaction."),
-				 errhint("Read the changelog in another transaction.")));
-}
-
-/*
- * Add to the sink what tells the content at the start of the range: the live
- * table and all that happened since the range's end.  Of the live table only
- * rows with keys that the range has touched, unless the content is to be
- * shown.
- */
-static void
-read_content(Reader *reader)
-{
-	CdcRange   *range = reader->range;
-	int			nrange = range->nrange;
-
-	reader->algebra.have_content = true;
-	if (!range->from_start)
-	{
-		/* This was not foreseen: read the range again, and note its keys. */
-		find_own_rows(reader);
-		cdc_range_load_tail(range);
-		cdc_sink_reset(reader->sink);
-		index_transactions(reader);
-		reader->touched = bloom_create(1000000, Max(work_mem / 8, 1024), 0);
-		scan_log(reader, 0, nrange);
-	}
-	scan_log(reader, nrange, range->nsnaps + (reader->have_own ? 1 : 0));
-	scan_live(reader);
-}
-
-/*
- * Has the own transaction replaced the storage of partitions of the table, or
- * changed which there are?
- */
-static bool
-partitions_replaced(Reader *reader)
-{
-	CdcRange   *range = reader->range;
-	SnapshotData before = *range->snapshot;
-	List	   *leaves;
-	ListCell   *lc;
-
-	if (reader->source->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		return false;
-	before.curcid = FirstCommandId;
-	leaves = cdc_partition_leaves(range->tracked.table_id, range->snapshot);
-	if (!equal(leaves, cdc_partition_leaves(range->tracked.table_id, &before)))
-		return true;
-
-	foreach(lc, leaves)
-	{
-		Relation	rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
-		bool		replaced;
-
-		if (rel == NULL)
-			continue;
-		replaced = cdc_relation_new_storage(rel);
-		relation_close(rel, NoLock);
-		if (replaced)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Add the leaf partitions that a snapshot sees to the sources.
- */
-static void
-open_partitions(Reader *reader, Snapshot snapshot)
-{
-	CdcRange   *range = reader->range;
-	TupleDesc	desc = RelationGetDescr(reader->source);
-	List	   *leaves = cdc_partition_leaves(range->tracked.table_id, snapshot);
-	ListCell   *lc;
-
-	if (reader->nsources + list_length(leaves) > PG_UINT16_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("table \"%s\" has too many partitions",
-						range->relname)));
-	reader->sources = repalloc(reader->sources,
-							   sizeof(RowSource) * (reader->nsources + list_length(leaves)));
-	foreach(lc, leaves)
-	{
-		RowSource  *s = &reader->sources[reader->nsources];
-
-		memset(s, 0, sizeof(RowSource));
-		s->live = true;
-		s->rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
-		if (s->rel == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent change of the partitions of table \"%s\"",
-							range->relname),
-					 errhint("The transaction might succeed if retried.")));
-		if (!RELKIND_HAS_STORAGE(s->rel->rd_rel->relkind))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("content of table \"%s\" cannot be told",
-							range->relname),
-					 errdetail("Partition \"%s\" is a foreign table.",
-							   RelationGetRelationName(s->rel)),
-					 errhint("Give the start of the range and, with identifiers, \"validate => false\".")));
-		s->attrmap = cdc_build_attrmap(RelationGetDescr(s->rel), desc);
-		s->plain_layout = s->attrmap == NULL && reader->sources[0].plain_layout;
-		for (int j = 0; j < 2; j++)
-		{
-			s->fetch[j] = table_slot_create(s->rel, NULL);
-			if (s->attrmap)
-				s->mapped[j] = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-		}
-		reader->nsources++;
-	}
-}
-
-/*
- * The row in a slot of a source, with the layout of the tracked table or its
- * log.
- */
-static inline TupleTableSlot *
-mapped_row(RowSource *s, int which)
-{
-	if (s->attrmap == NULL)
-		return s->fetch[which];
-	return execute_attr_map_slot(s->attrmap, s->fetch[which], s->mapped[which]);
-}
-
-/*
- * Add the rows of the live table to the sink.
- */
-static void
-scan_live(Reader *reader)
-{
-	SnapshotData snapshot = *reader->range->snapshot;
-
-	/* as if the own transaction had not changed anything yet */
-	if (!reader->replaced)
-		snapshot.curcid = FirstCommandId;
-
-	if (reader->source->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-	{
-		scan_live_source(reader, 0, &snapshot);
-		return;
-	}
-	open_partitions(reader, &snapshot);
-	for (int i = reader->nsegments + 1; i < reader->nsources; i++)
-		scan_live_source(reader, i, &snapshot);
-}
-
-/*
- * Add the rows of the live table, or of a leaf partition, to the sink.
- */
-static void
-scan_live_source(Reader *reader, int source, Snapshot snapshot)
-{
-	RowSource  *s = &reader->sources[source];
-	TableScanDesc scan;
-	bool		filter = reader->touched != NULL &&
-		!reader->algebra.emit_base;
-
-	scan = table_beginscan(s->rel, snapshot, 0, NULL);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, s->fetch[0]))
-	{
-		ItemPointerData tid = s->fetch[0]->tts_tid;
-		TupleTableSlot *slot = mapped_row(s, 0);
-		CdcEvent   *event;
-		uint32		hash;
-
-		CHECK_FOR_INTERRUPTS();
-		MemoryContextReset(reader->tmpcontext);
-		MemoryContextSwitchTo(reader->tmpcontext);
-		hash = reader->algebra.by_key ? cdc_hash_key(reader->cmp, slot, 0) :
-			cdc_hash_image(reader->cmp, slot, 0);
-		MemoryContextSwitchTo(reader->context);
-		if (filter && bloom_lacks_element(reader->touched,
-										  (unsigned char *) &hash, sizeof(hash)))
-			continue;
-		event = cdc_sink_add(reader->sink);
-		event->hash = hash;
-		event->snap = CDC_SNAP_LIVE;
-		event->block = ItemPointerGetBlockNumber(&tid);
-		event->bits = ItemPointerGetOffsetNumber(&tid) | CDC_EVENT_PLUS;
-		event->source = source;
-	}
-	table_endscan(scan);
-	ExecClearTuple(s->fetch[0]);
-}
-
-/*
  * Fetch the row of an event for a comparison into one of two slots; *shift is
  * set to that of its columns.
  */
@@ -1347,250 +959,4 @@ setup_algebra(Reader *reader)
 	a->negative = reader_negative;
 	a->arg = reader;
 	cdc_algebra_init(a);
-}
-
-/* State of the second pass */
-typedef struct ResultWriter
-{
-	Reader	   *reader;
-	Tuplestorestate *store;
-	TupleDesc	desc;
-	int			natts;			/* columns of the tracked table */
-	int			ndata;			/* those that are not dropped */
-	char	   *buffer;			/* for rows made by copying */
-	Size		buffer_size;
-	Datum	   *values;			/* for the others */
-	bool	   *nulls;
-	text	   *types[lengthof(change_names)];
-	bool		content;		/* rows of the table, nothing is added */
-} ResultWriter;
-
-/*
- * Write a row to the result whose data has the result's layout: its data part
- * is copied and the other columns are added behind it.
- */
-static void
-write_by_copy(ResultWriter *w, HeapTuple tuple, int shift, CdcChange change,
-			  int64 ordinal, int64 snapshot_id, TimestampTz committed_at)
-{
-	HeapTupleHeader from = tuple->t_data;
-	bool		hasnull = (from->t_infomask & HEAP_HASNULL) != 0;
-	int			natts = w->natts + CDC_NUM_META_COLS;
-	Size		skip = from->t_hoff + shift * CDC_LOG_PREFIX;
-	Size		datalen = tuple->t_len - skip;
-	Size		typelen = strlen(change_names[change]);
-	Size		hoff = SizeofHeapTupleHeader + (hasnull ? BITMAPLEN(natts) : 0);
-	Size		aligned;
-	HeapTupleHeader td;
-	HeapTupleData result;
-	char	   *p;
-
-	hoff = MAXALIGN(hoff);
-	aligned = MAXALIGN(datalen + VARHDRSZ_SHORT + typelen);
-	result.t_len = hoff + aligned + 3 * sizeof(int64);
-	if (w->buffer_size < result.t_len)
-	{
-		w->buffer_size = result.t_len * 2;
-		w->buffer = w->buffer ? repalloc_huge(w->buffer, w->buffer_size) :
-			palloc_extended(w->buffer_size, MCXT_ALLOC_HUGE);
-	}
-	td = (HeapTupleHeader) w->buffer;
-	memset(td, 0, hoff);
-	HeapTupleHeaderSetNatts(td, natts);
-	td->t_hoff = hoff;
-	td->t_infomask = (from->t_infomask & (HEAP_HASNULL | HEAP_HASEXTERNAL)) |
-		HEAP_HASVARWIDTH;
-
-	if (hasnull)
-	{
-		for (int i = 0; i < w->natts; i++)
-			if (!att_isnull(i + shift, from->t_bits))
-				td->t_bits[i >> 3] |= 1 << (i & 7);
-		for (int i = w->natts; i < natts; i++)
-			td->t_bits[i >> 3] |= 1 << (i & 7);
-	}
-
-	p = (char *) td + hoff;
-	memcpy(p, (char *) from + skip, datalen);
-	SET_VARSIZE_SHORT(p + datalen, VARHDRSZ_SHORT + typelen);
-	memcpy(VARDATA_SHORT(p + datalen), change_names[change], typelen);
-	memset(p + datalen + VARHDRSZ_SHORT + typelen, 0,
-		   aligned - datalen - VARHDRSZ_SHORT - typelen);
-	p += aligned;
-	memcpy(p, &ordinal, sizeof(int64));
-	memcpy(p + sizeof(int64), &snapshot_id, sizeof(int64));
-	memcpy(p + 2 * sizeof(int64), &committed_at, sizeof(int64));
-
-	ItemPointerSetInvalid(&result.t_self);
-	result.t_tableOid = InvalidOid;
-	result.t_data = td;
-	tuplestore_puttuple(w->store, &result);
-}
-
-/*
- * Write a row to the result column by column.
- */
-static void
-write_by_values(ResultWriter *w, TupleTableSlot *slot, int shift,
-				CdcChange change, int64 ordinal, int64 snapshot_id,
-				TimestampTz committed_at)
-{
-	TupleDesc	from = RelationGetDescr(w->reader->source);
-	int			n = 0;
-
-	slot_getallattrs(slot);
-	for (int i = 0; i < w->natts; i++)
-	{
-		if (TupleDescAttr(from, i)->attisdropped)
-			continue;
-		w->values[n] = slot->tts_values[i + shift];
-		w->nulls[n++] = slot->tts_isnull[i + shift];
-	}
-	w->values[n++] = PointerGetDatum(w->types[change]);
-	w->values[n++] = Int64GetDatum(ordinal);
-	w->values[n++] = Int64GetDatum(snapshot_id);
-	w->values[n++] = TimestampTzGetDatum(committed_at);
-	tuplestore_putvalues(w->store, w->desc, w->values, w->nulls);
-}
-
-/*
- * Write a row to a result that has the table's own row type.
- */
-static void
-write_as_is(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple, int shift)
-{
-	if (shift == 0 && tuple != NULL &&
-		HeapTupleHeaderGetNatts(tuple->t_data) == w->natts)
-	{
-		tuplestore_puttupleslot(w->store, slot);
-		return;
-	}
-	slot_getallattrs(slot);
-	tuplestore_putvalues(w->store, w->desc, slot->tts_values + shift,
-						 slot->tts_isnull + shift);
-}
-
-/*
- * Write one row to the result.
- */
-static void
-write_row(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple,
-		  RowSource *source, CdcChange change)
-{
-	CdcRange   *range = w->reader->range;
-	int64		snapshot_id;
-	int64		ordinal;
-	TimestampTz committed_at;
-
-	if (w->content)
-	{
-		write_as_is(w, slot, tuple, source->shift);
-		return;
-	}
-	if (change == CDC_BASE_INSERT)
-	{
-		snapshot_id = range->start;
-		committed_at = range->start_time;
-		ordinal = w->reader->options->relative ? 0 : snapshot_id;
-	}
-	else
-	{
-		int64		tx = row_transaction(w->reader, tuple);
-		int32		snap = snapshot_of(w->reader, tx < 0 ? -tx : tx);
-
-		snapshot_id = range->snaps[snap].snapshot_id;
-		committed_at = range->snaps[snap].committed_at;
-		ordinal = w->reader->options->relative ?
-			snap + (range->from_start ? 1 : 0) : snapshot_id;
-	}
-
-	if (source->plain_layout && tuple != NULL &&
-		HeapTupleHeaderGetNatts(tuple->t_data) == w->natts + source->shift)
-		write_by_copy(w, tuple, source->shift, change, ordinal, snapshot_id,
-					  committed_at);
-	else
-		write_by_values(w, slot, source->shift, change, ordinal, snapshot_id,
-						committed_at);
-}
-
-/*
- * The second pass: write the rows that the algebra has chosen.
- */
-static void
-write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc,
-			 bool content)
-{
-	ResultWriter w = {0};
-	CdcOutputRow row;
-	Buffer		buffer = InvalidBuffer;
-	BlockNumber block = InvalidBlockNumber;
-	int			source = 0;
-	HeapTupleData tuple;
-
-	w.reader = reader;
-	w.store = store;
-	w.desc = desc;
-	w.content = content;
-	w.natts = RelationGetDescr(reader->source)->natts;
-	w.values = palloc0(sizeof(Datum) * desc->natts);
-	w.nulls = palloc0(sizeof(bool) * desc->natts);
-	for (int i = CDC_INSERT; i < lengthof(change_names); i++)
-		w.types[i] = cstring_to_text(change_names[i]);
-
-	while (cdc_output_next(reader->output, &row))
-	{
-		RowSource  *s = &reader->sources[row.source];
-		TupleTableSlot *slot;
-
-		CHECK_FOR_INTERRUPTS();
-		if (s->live)
-		{
-			/* the live table may have any access method */
-			ItemPointerData tid;
-			HeapTuple	live = NULL;
-
-			slot = s->fetch[0];
-			ItemPointerSet(&tid, row.block, row.offset);
-			if (!table_tuple_fetch_row_version(s->rel, &tid, SnapshotAny, slot))
-				elog(ERROR, "could not fetch row (%u,%u) of relation \"%s\"",
-					 row.block, row.offset, RelationGetRelationName(s->rel));
-			slot = mapped_row(s, 0);
-			if (TTS_IS_BUFFERTUPLE(slot))
-				live = ((HeapTupleTableSlot *) slot)->tuple;
-			write_row(&w, slot, live, s, row.change);
-			continue;
-		}
-
-		if (row.source != source || row.block != block)
-		{
-			if (BufferIsValid(buffer))
-				ReleaseBuffer(buffer);
-			source = row.source;
-			block = row.block;
-			buffer = ReadBuffer(s->rel, block);
-		}
-		else
-			Assert(BufferIsValid(buffer));
-
-		/*
-		 * The row was visible in the first pass and cannot go, so the pin is
-		 * enough to look at it.
-		 */
-		{
-			Page		page = BufferGetPage(buffer);
-			ItemId		lp = PageGetItemId(page, row.offset);
-
-			tuple.t_data = (HeapTupleHeader) PageGetItem(page, lp);
-			tuple.t_len = ItemIdGetLength(lp);
-			tuple.t_tableOid = RelationGetRelid(s->rel);
-			ItemPointerSet(&tuple.t_self, row.block, row.offset);
-		}
-		slot = s->fetch[0];
-		if (content || !s->plain_layout ||
-			HeapTupleHeaderGetNatts(tuple.t_data) != w.natts + s->shift)
-			ExecStoreBufferHeapTuple(&tuple, slot, buffer);
-		write_row(&w, slot, &tuple, s, row.change);
-	}
-	if (BufferIsValid(buffer))
-		ReleaseBuffer(buffer);
 }
