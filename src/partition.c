@@ -41,6 +41,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tupdesc_details.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -57,6 +58,7 @@
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -181,6 +183,52 @@ cdc_partition_root_desc(Oid root)
 	desc = CreateTupleDescCopy(RelationGetDescr(rel));
 	RelationClose(rel);
 	return desc;
+}
+
+/*
+ * What a column that was added with a constant default reads as in older rows
+ * is noted for the tables that have such rows, not for the partitioned table.
+ * Add it to a copy of the row type of a tracked root.
+ */
+void
+cdc_partition_fill_missing(int32 table_id, TupleDesc desc)
+{
+	ListCell   *lc;
+
+	foreach(lc, cdc_partition_leaves(table_id, NULL))
+	{
+		Relation	rel = RelationIdGetRelation(lfirst_oid(lc));
+		TupleDesc	leaf;
+
+		if (!RelationIsValid(rel))
+			continue;
+		leaf = RelationGetDescr(rel);
+		for (int i = 0; leaf->constr && leaf->constr->missing && i < leaf->natts; i++)
+		{
+			Form_pg_attribute from = TupleDescAttr(leaf, i);
+			AttrMissing *missing = &leaf->constr->missing[i];
+
+			if (from->attisdropped || !missing->am_present)
+				continue;
+			for (int j = 0; j < desc->natts; j++)
+			{
+				Form_pg_attribute att = TupleDescAttr(desc, j);
+
+				if (att->attisdropped || att->atthasmissing ||
+					strcmp(NameStr(att->attname), NameStr(from->attname)) != 0)
+					continue;
+				if (desc->constr == NULL)
+					desc->constr = palloc0(sizeof(TupleConstr));
+				if (desc->constr->missing == NULL)
+					desc->constr->missing = palloc0(sizeof(AttrMissing) * desc->natts);
+				desc->constr->missing[j].am_present = true;
+				desc->constr->missing[j].am_value =
+					datumCopy(missing->am_value, att->attbyval, att->attlen);
+				att->atthasmissing = true;
+			}
+		}
+		RelationClose(rel);
+	}
 }
 
 /*

@@ -28,6 +28,7 @@ extern void cdc_partition_add_triggers(Oid root, ObjectAddresses *objects);
 /* Capture */
 extern bool cdc_partition_tracked(Oid relid, CdcTracked *tracked);
 extern TupleDesc cdc_partition_root_desc(Oid root);
+extern void cdc_partition_fill_missing(int32 table_id, TupleDesc desc);
 extern void cdc_partition_truncate(Relation rel, const CdcTracked *tracked);
 
 /* Reading */

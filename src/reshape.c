@@ -73,6 +73,7 @@
 #include "commit.h"
 #include "horizon.h"
 #include "log.h"
+#include "partition.h"
 #include "reshape.h"
 #include "segment.h"
 #include "tracked.h"
@@ -404,6 +405,8 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 	(void) cdc_segments_lock(tracked->table_id, true);
 	cdc_xact_flush_all_levels();
 	CommandCounterIncrement();
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		cdc_partition_fill_missing(tracked->table_id, source);
 
 	log = table_open(tracked->logrelid, AccessExclusiveLock);
 	desc = RelationGetDescr(log);
