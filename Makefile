@@ -51,7 +51,7 @@ run_script = @$(script_env) bash
 
 help:
 	@echo 'make, make install        build and install (PG_CONFIG=... chooses the server)'
-	@echo 'make installcheck         test against a running server (needs max_prepared_transactions > 0)'
+	@echo 'make installcheck         test against a running server'
 	@echo 'make demo                 show it, on a private server; installs Debian packages that are missing'
 	@echo 'make test                 all test suites, on a private server; likewise'
 	@echo 'make test-full            the same with the long runs at full length'
