@@ -166,8 +166,10 @@ check_replica('after the initial copy');
 check_tables('after the initial copy');
 is( $subscriber->safe_psql(
 		'postgres',
-		"SELECT count(*), min(_change_type), max(_change_type) FROM t_changelog(0)"),
-	'1000|INSERT|INSERT', 'the copy was logged once');
+		"SELECT count(*), min(_change_type), max(_change_type), max(_change_ordinal) FROM t_changelog(0)"
+	),
+	'1000|INSERT|INSERT|1',
+	'the copy was logged once');
 is( $subscriber->safe_psql(
 		'postgres',
 		"SELECT count(*), min(_change_type), max(_change_type) FROM p_same_changelog(0, NULL, NULL, 'all')"
