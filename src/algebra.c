@@ -37,6 +37,7 @@
 #include "utils/memutils.h"
 
 #include "algebra.h"
+#include "compat.h"
 
 /* An event that is left over, with its sign */
 typedef struct Leftover
@@ -475,7 +476,7 @@ net_leftovers(CdcAlgebra *a, CdcEvent *events, Size n)
 
 				if ((top->count > 0) == (sum > 0))
 					break;
-				if (Abs(top->count) > Abs(sum))
+				if (cdc_abs(top->count) > cdc_abs(sum))
 				{
 					top->count += sum;
 					sum = 0;
@@ -499,7 +500,7 @@ net_leftovers(CdcAlgebra *a, CdcEvent *events, Size n)
 	}
 
 	for (Size i = 0; i < s->stack.n; i++)
-		leave(a, &s->stack.items[i], Abs(s->stack.items[i].count));
+		leave(a, &s->stack.items[i], cdc_abs(s->stack.items[i].count));
 }
 
 /*
@@ -591,7 +592,7 @@ process_image(CdcAlgebra *a, CdcEvent *events, Size n)
 			item.events = &events[begin];
 			item.nevents = end - begin;
 			if (in_range(a, &events[begin]))
-				leave(a, &item, Abs(item.count));
+				leave(a, &item, cdc_abs(item.count));
 			begin = end;
 		}
 	}
@@ -899,7 +900,11 @@ check_key(CdcAlgebra *a, CdcEvent *events, Size n)
 						 step->snap, 0);
 	}
 	if (!a->validate)
+	{
+		if (a->emit_base && first_content(a, events, n) > 1)
+			a->duplicate(a->arg, &events[0], -1, 0);
 		return;
+	}
 
 	if (a->have_content)
 		count = first_content(a, events, n);

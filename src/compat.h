@@ -107,4 +107,24 @@
 #define cdc_copy_minimal_tuple(tuple) heap_copy_minimal_tuple(tuple, 0)
 #endif
 
+/* 17: objects are named by the class of their catalog, not by the catalog */
+#if PG_VERSION_NUM < 170000
+#define cdc_alter_owner(catalog, objectid, owner) \
+	AlterObjectOwner_internal(catalog, objectid, owner)
+#else
+#define cdc_alter_owner(catalog, objectid, owner) \
+	AlterObjectOwner_internal(RelationGetRelid(catalog), objectid, owner)
+#endif
+
+/* 18: Abs() is gone, for the functions of the C library */
+#define cdc_abs(x)	((x) >= 0 ? (x) : -(x))
+
+/* 18: functions that do not return are marked before their declaration */
+#if PG_VERSION_NUM < 180000
+#define cdc_noreturn
+#else
+#define cdc_noreturn pg_noreturn
+#define pg_attribute_noreturn()
+#endif
+
 #endif							/* CDC_COMPAT_H */

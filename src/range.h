@@ -14,6 +14,7 @@
 #define CDC_RANGE_H
 
 #include "commit.h"
+#include "compat.h"
 #include "rowcmp.h"
 
 typedef struct CdcRange
@@ -40,7 +41,8 @@ extern CdcRange *cdc_range_open_all(Oid relid);
 extern void cdc_range_load_tail(CdcRange *range);
 extern void cdc_range_close(CdcRange *range);
 extern void cdc_range_recheck(CdcRange *range);
-extern void cdc_range_segment_missing(CdcRange *range, int32 segment) pg_attribute_noreturn();
+cdc_noreturn extern void cdc_range_segment_missing(CdcRange *range,
+												   int32 segment) pg_attribute_noreturn();
 extern bool cdc_range_keys_proven(CdcRange *range, Relation source,
 								  const CdcRowCompare *cmp, List **nullable);
 
