@@ -19,6 +19,17 @@ SELECT * FROM an_t ORDER BY id;
 INSERT INTO an_t VALUES (4, 'dup');
 SELECT * FROM cdc.apply_changelog('an_t', 'an_changes', ARRAY['id']);
 DELETE FROM an_t WHERE v = 'dup';
+-- indexes that prove nothing: not unique, partial, deferred
+CREATE TABLE unproven (id int, v text);
+CREATE INDEX ON unproven (id);
+CREATE UNIQUE INDEX ON unproven (id) WHERE v <> 'dup';
+CREATE UNIQUE INDEX ON unproven (id, v);
+CREATE UNIQUE INDEX ON unproven ((id + length(v)));
+ALTER TABLE unproven ADD UNIQUE (id) DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+INSERT INTO unproven VALUES (4, 'd'), (4, 'dup');
+SELECT * FROM cdc.apply_changelog('unproven', 'an_changes', ARRAY['id']);
+ROLLBACK;
 -- key 2 twice, and the other change is not made, either
 INSERT INTO an_t VALUES (2, 'x'), (2, 'y');
 SELECT * FROM cdc.apply_changelog('an_t', $$ SELECT id, 'Q' AS v, _change_type FROM an_changes WHERE id IN (1, 2) $$, ARRAY['id']);
