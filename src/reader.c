@@ -69,8 +69,8 @@ static bool row_is_genuine(Reader *reader, int source, int32 snap,
 						   TransactionId xmin);
 static void report_changed_row(Reader *reader, TupleTableSlot *slot, int shift,
 							   int32 snap, int64 tx);
-static void report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift,
-							   int64 tx);
+static void report_unknown_row(Reader *reader, int source,
+							   TupleTableSlot *slot, int64 tx);
 static bool counts_match(Reader *reader, int first, int last);
 static void setup_algebra(Reader *reader);
 static TupleTableSlot *fetch_row(Reader *reader, int which, const CdcEvent *e,
@@ -649,9 +649,10 @@ report_changed_row(Reader *reader, TupleTableSlot *slot, int shift,
  * is expired; report it if that is impossible.
  */
 static void
-report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift, int64 tx)
+report_unknown_row(Reader *reader, int source, TupleTableSlot *slot, int64 tx)
 {
 	HeapTupleHeader td = ((HeapTupleTableSlot *) slot)->tuple->t_data;
+	RowSource  *s = &reader->sources[source];
 	CdcSnapshotRow *oldest = reader->oldest;
 
 	if (tx != 0 && (tx < 0 ? -tx : tx) == reader->own_tx)
@@ -659,16 +660,18 @@ report_unknown_row(Reader *reader, TupleTableSlot *slot, int shift, int64 tx)
 
 	/*
 	 * Snapshots before the oldest retained one have smaller transaction ids
-	 * than the one that was next when that was made.
+	 * than the one that was next when that was made, as long as the segment
+	 * was not rewritten.
 	 */
 	if (reader->range->start > 0 &&
 		(oldest == NULL || !oldest->native ||
 		 HeapTupleHeaderXminFrozen(td) ||
+		 cdc_row_is_rewritten(&s->info, HeapTupleHeaderGetRawXmin(td)) ||
 		 TransactionIdPrecedes(HeapTupleHeaderGetRawXmin(td),
 							   (TransactionId) oldest->next_xid)))
 		return;
 	reader->report(reader->report_arg, (tx > 0) - (tx < 0), -1,
-				   "the row belongs to no snapshot", slot, shift);
+				   "the row belongs to no snapshot", slot, s->shift);
 }
 
 /*
@@ -741,7 +744,7 @@ scan_blocks(Reader *reader, int source, TupleTableSlot **slots,
 		if (snap < first || snap >= last)
 		{
 			if (snap < 0 && reader->report)
-				report_unknown_row(reader, slot, s->shift, tx);
+				report_unknown_row(reader, source, slot, tx);
 			continue;
 		}
 		if (!row_is_genuine(reader, source, snap,

@@ -45,6 +45,7 @@
 #include "catalog/heap.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -97,6 +98,7 @@ static bool is_lossless(Form_pg_attribute from, Oid type, int32 typmod);
 static ColumnStep column_step(Form_pg_attribute att, Form_pg_attribute log,
 							  bool with_using);
 static bool in_step(TupleDesc source, TupleDesc log);
+static Oid	storage_of(Oid relid);
 static void alter_log(Oid logrelid, List *cmds);
 static AlterTableCmd *make_command(AlterTableType subtype, const char *column,
 								   Node *def);
@@ -374,6 +376,22 @@ cdc_rewrite_reason(const CdcTracked *tracked, Relation rel, int reason,
 }
 
 /*
+ * The file that a relation is stored in.
+ */
+static Oid
+storage_of(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relfilenode;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
  * Make the log of a tracked table have the table's columns.
  *
  * "using_columns" are the columns, as String nodes, for which the command gave
@@ -391,6 +409,7 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 	int			nsegments;
 	Relation	log;
 	TupleDesc	desc;
+	Oid			before;
 
 	log = table_open(tracked->logrelid, AccessShareLock);
 	if (in_step(source, RelationGetDescr(log)))
@@ -426,6 +445,7 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 	table_close(log, NoLock);
 
 	nsegments = cdc_segments_fetch(tracked->table_id, &segments);
+	before = storage_of(tracked->logrelid);
 	if (most == STEP_CAST &&
 		!try_change_segments(source, segments, nsegments, steps))
 		most = STEP_CLEAR;
@@ -440,7 +460,9 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 	}
 	if (most != STEP_CAST)
 		change_segments(source, segments, nsegments, steps);
-	if (most >= STEP_CAST)
+
+	/* a cast may turn out to do nothing; all segments got the same */
+	if (storage_of(tracked->logrelid) != before)
 	{
 		cdc_segments_rewritten(tracked->table_id);
 		cdc_xact_log_rewritten(tracked);
