@@ -66,30 +66,25 @@ TABLE hj;
 -- names that collide after truncation to 63 bytes
 CREATE TABLE abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1 (id int PRIMARY KEY, v text);
 CREATE TABLE abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a2 (id int PRIMARY KEY, v text);
-CREATE TABLE "ééééééééééééééééééééééééééééééé" (id int PRIMARY KEY, v text);
 CREATE TABLE a23456789012345678901234567890123456789012345678901234567890123 (b23456789012345678901234567890123456789012345678901234567890123 int);
 CREATE SCHEMA s23456789012345678901234567890123456789012345678901234567890123;
 CREATE TABLE s23456789012345678901234567890123456789012345678901234567890123.abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1 (id int PRIMARY KEY, w int);
 SELECT cdc.track('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1');
 SELECT cdc.track('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a2');
-SELECT cdc.track('"ééééééééééééééééééééééééééééééé"');
 SELECT cdc.track('a23456789012345678901234567890123456789012345678901234567890123');
 SELECT cdc.track('s23456789012345678901234567890123456789012345678901234567890123.abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1');
 INSERT INTO abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1 VALUES (1, 'in a1');
 INSERT INTO abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a2 VALUES (1, 'in a2');
-INSERT INTO "ééééééééééééééééééééééééééééééé" VALUES (1, 'in e');
 INSERT INTO a23456789012345678901234567890123456789012345678901234567890123 VALUES (63);
 INSERT INTO s23456789012345678901234567890123456789012345678901234567890123.abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1 VALUES (1, 4711);
 SELECT v, _change_type FROM cdc.changelog('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1', 0) AS t(id int, v text, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz);
 SELECT v, _change_type FROM cdc.changelog('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a2', 0) AS t(id int, v text, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz);
-SELECT v, _change_type FROM cdc.changelog('"ééééééééééééééééééééééééééééééé"', 0) AS t(id int, v text, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz);
 SELECT id, _change_type FROM cdc.changelog('a23456789012345678901234567890123456789012345678901234567890123', 0) AS t(id int, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz);
 SELECT v, _change_type FROM cdc.changelog('s23456789012345678901234567890123456789012345678901234567890123.abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1', 0) AS t(id int, v int, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz);
 -- the names of the functions are legal and different
 SELECT nspname, proname, octet_length(proname::text) <= 63 AS fits FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
- WHERE nspname IN ('names', 's23456789012345678901234567890123456789012345678901234567890123') AND proname ~ '^(abc|é|a234)' ORDER BY 1, proname COLLATE "C";
+ WHERE nspname IN ('names', 's23456789012345678901234567890123456789012345678901234567890123') AND proname ~ '^(abc|a234)' ORDER BY 1, proname COLLATE "C";
 CALL cdc.create_changelog_view('a23456789012345678901234567890123456789012345678901234567890123');
-CALL cdc.create_changelog_view('"ééééééééééééééééééééééééééééééé"');
 CALL cdc.create_changelog_view('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a1');
 CALL cdc.create_changelog_view('abcdefghij_abcdefghij_abcdefghij_abcdefghij_abcdefghij_long_a2', 'c23456789012345678901234567890123456789012345678901234567890123');
 
