@@ -140,7 +140,7 @@ peers()
 }
 
 # Has the changes of a table captured.  Arguments: the table and the side.
-#	untracked, limit	not at all
+#	untracked, append	not at all
 #	tracked				by cdc_changelog
 #	row_trigger			by a PL/pgSQL trigger for each row
 #	statement_trigger	by PL/pgSQL triggers with transition tables
@@ -153,7 +153,7 @@ capture()
 	local audit="CREATE TABLE ${t}_audit (op \"char\", at timestamptz, tx xid8, LIKE $t)"
 
 	case $2 in
-		untracked | limit) ;;
+		untracked | append) ;;
 		tracked)
 			sql "SELECT cdc.track('$t')" > /dev/null
 			;;

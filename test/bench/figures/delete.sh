@@ -9,16 +9,16 @@ run()
 	make_table del "$1"
 	sql 'TRUNCATE appended; CHECKPOINT'
 	time_sql "BEGIN; DELETE FROM del WHERE id % 5 = 0;
-		$([ "$1" != limit ] || echo 'INSERT INTO appended SELECT 1, * FROM template WHERE id % 5 = 0;')
+		$([ "$1" != append ] || echo 'INSERT INTO appended SELECT 1, * FROM template WHERE id % 5 = 0;')
 		COMMIT;"
 	drop_tables del
 }
 
 readarray -t others < <(peers)
-rounds delete run tracked untracked limit "${others[@]}"
+rounds delete run tracked untracked append "${others[@]}"
 what="DELETE of $(with_commas "$(scaled 200000)") rows"
 ratio goals delete "$what" ms tracked untracked tracked untracked '<= 2.0'
-ratio more delete "$what, the physical limit" ms limit untracked limit untracked
+ratio more delete "$what, and an append of the same rows by SQL" ms append untracked append untracked
 for peer in "${others[@]}"
 do
 	ratio peers delete "$what" ms "$peer" untracked "$peer" untracked

@@ -1,5 +1,5 @@
 # INSERT ... SELECT of 1,000,000 rows into an empty table with a primary key.
-# "limit" is the physical limit: the untracked table and one more append of the
+# "append" is the untracked table and one more INSERT ... SELECT of the
 # same rows to a table without an index.
 
 need_template
@@ -10,15 +10,15 @@ run()
 	make_table ins "$1" false
 	sql 'TRUNCATE appended; CHECKPOINT'
 	time_sql "BEGIN; INSERT INTO ins SELECT * FROM template;
-		$([ "$1" != limit ] || echo 'INSERT INTO appended SELECT 1, * FROM template;') COMMIT;"
+		$([ "$1" != append ] || echo 'INSERT INTO appended SELECT 1, * FROM template;') COMMIT;"
 	drop_tables ins
 }
 
 readarray -t others < <(peers)
-rounds insert run tracked untracked limit "${others[@]}"
+rounds insert run tracked untracked append "${others[@]}"
 what="INSERT ... SELECT of $(with_commas "$(scaled 1000000)") rows"
 ratio goals insert "$what" ms tracked untracked tracked untracked '<= 1.25'
-ratio more insert "$what, the physical limit" ms limit untracked limit untracked
+ratio more insert "$what, and an append of the same rows by SQL" ms append untracked append untracked
 for peer in "${others[@]}"
 do
 	ratio peers insert "$what" ms "$peer" untracked "$peer" untracked

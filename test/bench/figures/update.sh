@@ -11,16 +11,16 @@ run()
 	sql 'TRUNCATE appended; CHECKPOINT'
 	time_sql "BEGIN; UPDATE upd SET status = 'returned', amount = amount + 1, updated_at = now()
 			WHERE id % 5 = 0;
-		$([ "$1" != limit ] || echo 'INSERT INTO appended SELECT 1, t.* FROM template t, generate_series(1, 2) WHERE id % 5 = 0;')
+		$([ "$1" != append ] || echo 'INSERT INTO appended SELECT 1, t.* FROM template t, generate_series(1, 2) WHERE id % 5 = 0;')
 		COMMIT;"
 	drop_tables upd
 }
 
 readarray -t others < <(peers)
-rounds update run tracked untracked limit "${others[@]}"
+rounds update run tracked untracked append "${others[@]}"
 what="UPDATE of $(with_commas "$(scaled 200000)") rows, one statement"
 ratio goals update "$what" ms tracked untracked tracked untracked '<= 1.3'
-ratio more update "$what, the physical limit" ms limit untracked limit untracked
+ratio more update "$what, and an append of the same rows by SQL" ms append untracked append untracked
 for peer in "${others[@]}"
 do
 	ratio peers update "$what" ms "$peer" untracked "$peer" untracked
