@@ -86,7 +86,7 @@ typedef struct CheckState
 } CheckState;
 
 /* An event trigger, on what, and with which function */
-static const char *const event_triggers[][3] = {
+static const char *const own_event_triggers[][3] = {
 	{"cdc_changelog_ddl_start", "ddl_command_start", CDC_SCHEMA ".ddl_start()"},
 	{"cdc_changelog_ddl_end", "ddl_command_end", CDC_SCHEMA ".ddl_end()"},
 	{"cdc_changelog_ddl_drop", "sql_drop", CDC_SCHEMA ".ddl_drop()"},
@@ -201,9 +201,9 @@ track_again(Oid relid)
 static void
 check_event_triggers(CheckState *state)
 {
-	for (int i = 0; i < lengthof(event_triggers); i++)
+	for (int i = 0; i < lengthof(own_event_triggers); i++)
 	{
-		const char *name = event_triggers[i][0];
+		const char *name = own_event_triggers[i][0];
 		HeapTuple	tuple = SearchSysCache1(EVENTTRIGGERNAME,
 											CStringGetDatum(name));
 		char	   *enable = psprintf("ALTER EVENT TRIGGER %s ENABLE ALWAYS", name);
@@ -214,7 +214,7 @@ check_event_triggers(CheckState *state)
 				   "the event trigger is missing: changes of definitions go unnoticed",
 				   psprintf("CREATE EVENT TRIGGER %s ON %s EXECUTE FUNCTION %s; %s; "
 							"ALTER EXTENSION cdc_changelog ADD EVENT TRIGGER %s",
-							name, event_triggers[i][1], event_triggers[i][2],
+							name, own_event_triggers[i][1], own_event_triggers[i][2],
 							enable, name));
 			continue;
 		}

@@ -17,6 +17,9 @@
 #ifndef CDC_COMPAT_H
 #define CDC_COMPAT_H
 
+#include "catalog/pg_namespace.h"
+#include "fmgr.h"
+
 #if PG_VERSION_NUM < 150000
 #error "cdc_changelog needs PostgreSQL 15 or newer"
 #endif
