@@ -1,5 +1,6 @@
 # DELETE of 200,000 of 1,000,000 rows in one statement, each time from a freshly
-# loaded table.  "limit" appends the rows to a table without an index.
+# loaded table.  "append" also inserts the rows into a table without
+# an index.
 
 need_template
 sql 'CREATE TABLE appended (tx bigint, LIKE template)'

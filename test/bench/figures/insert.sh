@@ -1,6 +1,6 @@
 # INSERT ... SELECT of 1,000,000 rows into an empty table with a primary key.
 # "append" is the untracked table and one more INSERT ... SELECT of the
-# same rows to a table without an index.
+# same rows into a table without an index.
 
 need_template
 sql 'CREATE TABLE appended (tx bigint, LIKE template)'

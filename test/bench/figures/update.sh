@@ -1,6 +1,6 @@
 # UPDATE of 200,000 of 1,000,000 rows in one statement, of three columns without
-# an index, each time on a freshly loaded table.  "limit" appends both images
-# of the rows to a table without an index.
+# an index, each time on a freshly loaded table.  "append" also inserts both
+# images of the rows into a table without an index.
 
 need_template
 sql 'CREATE TABLE appended (tx bigint, LIKE template)'
