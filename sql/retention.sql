@@ -205,8 +205,10 @@ SELECT count(*), min(n), min(o) FROM cdc.as_of(NULL::t, :start);
 SELECT * FROM cdc.verify('t');
 
 -- what others have made of a segment is not taken from them
-SELECT s.log_table AS log FROM cdc.log_segment s JOIN cdc.tracked_table t USING (table_id) WHERE t.relation = 't'::regclass ORDER BY s.segment LIMIT 1 \gset
-SELECT format('CREATE VIEW on_log AS SELECT count(*) FROM %s', :'log') \gexec
+DO $$ BEGIN EXECUTE (
+  SELECT format('CREATE VIEW retention.on_log AS SELECT count(*) FROM %s', s.log_table)
+    FROM cdc.log_segment s JOIN cdc.tracked_table t USING (table_id) WHERE t.relation = 'retention.t'::regclass ORDER BY s.segment LIMIT 1);
+END $$;
 \set VERBOSITY sqlstate
 SELECT * FROM cdc.expire_snapshots('t', retain_last => 1);
 \set VERBOSITY default
