@@ -118,9 +118,6 @@ REVOKE ALL ON FUNCTION cdc.restore() FROM PUBLIC;
 COMMENT ON FUNCTION cdc.restore() IS
 'trigger function that takes out of restored rows what holds on the dumped server only';
 
-CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.tracked_table
-FOR EACH ROW EXECUTE FUNCTION cdc.restore();
-ALTER TABLE cdc.tracked_table ENABLE ALWAYS TRIGGER cdc_restore;
 CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.log_segment
 FOR EACH ROW EXECUTE FUNCTION cdc.restore();
 ALTER TABLE cdc.log_segment ENABLE ALWAYS TRIGGER cdc_restore;

@@ -51,6 +51,7 @@
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "partition.h"
+#include "restore.h"
 #include "ddl.h"
 #include "segment.h"
 
@@ -180,6 +181,9 @@ fill_entry(CaptureEntry *entry, Relation rel)
 		rootdesc = cdc_partition_root_desc(entry->tracked.relid);
 		entry->tracked_p = true;
 	}
+
+	if (entry->tracked_p && cdc_restore_abandon(&entry->tracked))
+		entry->tracked_p = false;
 
 	entry->suspect = rootdesc == NULL && cdc_capture_missing(rel) != NULL;
 

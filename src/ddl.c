@@ -680,6 +680,9 @@ follow_triggers(const CdcTracked *tracked, Relation rel, Node *command)
 
 	if (!cdc_triggers_complete(rel))
 	{
+		if (disables_triggers(command) && cdc_restore_abandon(tracked))
+			return;
+
 		/* a restore creates them one by one; also such as were disabled */
 		if (!cdc_restore_pending(tracked) ||
 			(disables_triggers(command) && !was_stopped(tracked)))

@@ -209,7 +209,8 @@ cdc_horizon(const CdcTracked *tracked, int64 *newest)
 }
 
 /*
- * Last value that was drawn from a sequence, 0 where none was.
+ * Last value that was drawn from a sequence, -1 where none was; that is so only
+ * in the middle of a restore.
  *
  * This reads the sequence's only tuple like nextval() does, without its
  * privilege check: the readers have no rights on the sequence.
@@ -238,7 +239,7 @@ cdc_sequence_last_value(Oid seqid)
 	tuple.t_data = (HeapTupleHeader) PageGetItem(page, lp);
 	tuple.t_len = ItemIdGetLength(lp);
 	data = (Form_pg_sequence_data) GETSTRUCT(&tuple);
-	result = data->is_called ? data->last_value : 0;
+	result = data->is_called ? data->last_value : -1;
 	UnlockReleaseBuffer(buf);
 	relation_close(rel, AccessShareLock);
 	return result;

@@ -952,6 +952,9 @@ after_trigger_change(Oid relid, AlterTableCmd *cmd)
 		  cdc_tracked_lookup(relid, &tracked)))
 		return;
 
+	if (trigger_disabled(cmd) && cdc_restore_abandon(&tracked))
+		return;
+
 	/* a restore creates triggers, and then puts them in their states */
 	if (trigger_disabled(cmd) || !cdc_restore_pending(&tracked))
 		cdc_xact_gap(cdc_xact_table(&tracked),

@@ -265,20 +265,21 @@ check_inheritance(CdcRange *range)
 }
 
 /*
- * A restore creates the capture triggers last.  Where it has not, there is no
- * gap yet that would tell that changes are missing.
+ * A restore sets sequences and creates the capture triggers last.  Where it has
+ * not, there is no gap yet that would tell that changes are missing.
  */
 static void
 check_restored(CdcRange *range)
 {
 	Relation	rel = table_open(range->tracked.relid, NoLock);
 
-	if (!cdc_triggers_complete(rel) && cdc_restore_pending(&range->tracked))
+	if (cdc_sequence_last_value(range->tracked.seqid) < 0 ||
+		(!cdc_triggers_complete(rel) && cdc_restore_pending(&range->tracked)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("changelog of table \"%s\" cannot be read", range->relname),
-				 errdetail("The table was restored without its capture triggers."),
-				 errhint("Restore the section post-data of the dump, or call cdc.untrack and cdc.track.")));
+				 errdetail("The table was not restored completely."),
+				 errhint("Restore all of the dump, with the section post-data at last; or call cdc.untrack and cdc.track.")));
 	table_close(rel, NoLock);
 }
 

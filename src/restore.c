@@ -20,11 +20,12 @@
  * - The holes that dropped columns leave are closed, in the table and in the
  *	 segments of its log alike.
  *
- * The order of a restore matters: the data of all tables is there before the
- * first trigger is.  Were it the other way round (definitions first, and the
- * data into the table with its triggers), all rows would be captured as a new
- * change, on top of the history that already has them.  The trigger on
- * cdc.tracked_table refuses that.
+ * The order of a restore matters: first the data of all tables, then the values
+ * of sequences, then the triggers.  Were it another one (definitions first, and
+ * then the data into tables with their triggers), all rows would be captured as
+ * new changes, on top of the history that already has them.  This is noticed
+ * because the sequence of the table's snapshot numbers has not been set yet, and
+ * the tracking is given up.
  *
  * Copyright (c) 2026, the cdc_changelog authors
  *
@@ -40,10 +41,8 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "fmgr.h"
-#include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -53,13 +52,12 @@
 #include "cdc_changelog.h"
 #include "horizon.h"
 #include "restore.h"
+#include "segment.h"
 
 PG_FUNCTION_INFO_V1(cdc_restore);
 
 static HeapTuple restored_snapshot(HeapTuple tuple, TupleDesc desc);
 static HeapTuple restored_segment(HeapTuple tuple, TupleDesc desc);
-static void check_restored_table(HeapTuple tuple, TupleDesc desc);
-static bool is_empty(Relation rel);
 static bool newest_snapshot(const CdcTracked *tracked, CdcSnapshotRow *row);
 
 /*
@@ -95,8 +93,6 @@ cdc_restore(PG_FUNCTION_ARGS)
 		tuple = restored_snapshot(tuple, desc);
 	else if (relid == cdc_catalog_oid(CDC_LOG_SEGMENT))
 		tuple = restored_segment(tuple, desc);
-	else if (relid == cdc_catalog_oid(CDC_TRACKED_TABLE))
-		check_restored_table(tuple, desc);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -147,35 +143,6 @@ restored_segment(HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * Raise an error if the data of a table whose tracking is being restored is
- * still to come, but its capture triggers are there already.
- */
-static void
-check_restored_table(HeapTuple tuple, TupleDesc desc)
-{
-	bool		isnull;
-	Oid			relid;
-	Relation	rel;
-
-	relid = DatumGetObjectId(heap_getattr(tuple, Anum_cdc_tracked_table_relation,
-										  desc, &isnull));
-	rel = try_table_open(relid, AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	if (cdc_has_capture_triggers(rel) && is_empty(rel))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot restore the tracking of table \"%s\" before its data",
-						RelationGetRelationName(rel)),
-				 errdetail("The capture triggers of the table are there already, and would log its data as new changes."),
-				 errhint("Restore the sections pre-data, data and post-data of a dump in this order, or drop the triggers whose names contain \"%s\" before the data is restored.",
-						 CDC_TRIGGER_PREFIX)));
-	table_close(rel, AccessShareLock);
-}
-
-/*
  * Triggers of a table have been disabled: raise an error if it is one of the
  * catalog tables, whose rows must not be restored without a look at them.
  */
@@ -203,28 +170,6 @@ cdc_has_capture_triggers(Relation rel)
 		if (strstr(rel->trigdesc->triggers[i].tgname, CDC_TRIGGER_PREFIX) != NULL)
 			return true;
 	return false;
-}
-
-/*
- * Does a table, with all its partitions, have no storage yet?
- */
-static bool
-is_empty(Relation rel)
-{
-	bool		result = true;
-	ListCell   *lc;
-
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL))
-	{
-		Relation	child = table_open(lfirst_oid(lc), NoLock);
-
-		if (!RELKIND_HAS_STORAGE(child->rd_rel->relkind) ?
-			child->rd_rel->relkind == RELKIND_FOREIGN_TABLE :
-			RelationGetNumberOfBlocks(child) > 0)
-			result = false;
-		table_close(child, NoLock);
-	}
-	return result;
 }
 
 /*
@@ -282,4 +227,30 @@ cdc_restore_settled(const CdcTracked *tracked)
 
 	return newest_snapshot(tracked, &newest) &&
 		cdc_sequence_last_value(tracked->seqid) >= newest.snapshot_id;
+}
+
+/*
+ * Give up the tracking of a table if it is in the middle of a restore, although
+ * its data is coming through the triggers.  Returns whether this is so.
+ */
+bool
+cdc_restore_abandon(const CdcTracked *tracked)
+{
+	CdcTracked	now;
+
+	if (cdc_sequence_last_value(tracked->seqid) >= 0)
+		return false;
+
+	/* several sessions may be restoring partitions */
+	(void) cdc_segments_lock(tracked->table_id, true);
+	if (!cdc_tracked_lookup_id(tracked->table_id, &now))
+		return true;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("table \"%s\" is not tracked any more",
+					get_rel_name(tracked->relid)),
+			 errdetail("Its capture triggers were there before its data was restored, and would log the data as new changes."),
+			 errhint("Restore the sections pre-data, data and post-data of a dump in this order; or call cdc.track for a new history.")));
+	cdc_tracked_delete(tracked->table_id);
+	return true;
 }

@@ -21,5 +21,6 @@ extern void cdc_restore_check_disable(RangeVar *name);
 extern bool cdc_has_capture_triggers(Relation rel);
 extern bool cdc_restore_pending(const CdcTracked *tracked);
 extern bool cdc_restore_settled(const CdcTracked *tracked);
+extern bool cdc_restore_abandon(const CdcTracked *tracked);
 
 #endif							/* CDC_RESTORE_H */

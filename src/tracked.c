@@ -215,6 +215,8 @@ cdc_track(PG_FUNCTION_ARGS)
 	cdc_tracked_insert(&tracked);
 
 	memset(&baseline, 0, sizeof(baseline));
+	/* drawn, so that a sequence that was never used is one out of a dump */
+	baseline.snapshot_id = nextval_internal(tracked.seqid, false);
 	baseline.segment = tracked.segment;
 	baseline.xid = U64FromFullTransactionId(GetTopFullTransactionId());
 	baseline.next_xid = U64FromFullTransactionId(ReadNextFullTransactionId());
@@ -495,6 +497,8 @@ create_sequence(Relation rel, CdcTracked *tracked)
 
 	stmt->sequence = makeRangeVar(CDC_LOG_SCHEMA,
 								  psprintf("t%d_snapshot", tracked->table_id), -1);
+	stmt->options = list_make2(makeDefElem("minvalue", (Node *) makeInteger(0), -1),
+							   makeDefElem("start", (Node *) makeInteger(0), -1));
 	stmt->ownerId = InvalidOid;
 	sequence = DefineSequence(NULL, stmt);
 	tracked->seqid = sequence.objectId;
@@ -668,7 +672,7 @@ cdc_set_owner(const ObjectAddress *object, Oid owner)
 		if (same)
 			return;
 		rel = table_open(ProcedureRelationId, RowExclusiveLock);
-		AlterObjectOwner_internal(rel, object->objectId, owner);
+		cdc_alter_owner(rel, object->objectId, owner);
 		table_close(rel, NoLock);
 		return;
 	}

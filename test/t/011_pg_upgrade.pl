@@ -21,8 +21,8 @@ $old->start;
 $old->safe_psql(
 	'postgres', q{
 CREATE EXTENSION cdc_changelog;
-CREATE TABLE t (id int PRIMARY KEY, gone int, v text, w int DEFAULT 7);
-INSERT INTO t SELECT i, i, 'v' || i, i FROM generate_series(1, 10) i;
+CREATE TABLE t (id int PRIMARY KEY, gone int, v text);
+INSERT INTO t SELECT i, i, 'v' || i FROM generate_series(1, 10) i;
 ALTER TABLE t DROP COLUMN gone;
 CREATE TABLE bag (v text);
 CREATE TABLE parts (id int, k int, v text) PARTITION BY LIST (k);
@@ -30,7 +30,7 @@ CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE parts_2 (k int, v text, id int);
 ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES IN (2);
 SELECT cdc.track('t'), cdc.track('bag'), cdc.track('parts');
-INSERT INTO t VALUES (11, 'eleven', 11);
+INSERT INTO t VALUES (11, 'eleven');
 INSERT INTO bag VALUES ('a'), ('a'), (NULL);
 BEGIN;
 UPDATE t SET v = v || '!' WHERE id < 5;
@@ -39,6 +39,7 @@ COMMIT;
 BEGIN;
 DELETE FROM t;
 ROLLBACK;
+ALTER TABLE t ADD COLUMN w int DEFAULT 7;
 UPDATE t SET w = id WHERE id > 8;
 INSERT INTO t SELECT 100, string_agg(md5(i::text), ''), 0 FROM generate_series(1, 2000) i;
 INSERT INTO parts VALUES (1, 1, 'a'), (2, 2, 'b');
@@ -105,6 +106,12 @@ SELECT count(*) - count(DISTINCT (table_id, tx)) FROM cdc.snapshot WHERE snapsho
 SELECT v.* FROM cdc.tracked_tables t, cdc.verify(t.relation) v;
 SELECT * FROM cdc.check()}),
 	'0', 'there is no problem');
+is( $new->safe_psql(
+		'postgres', q{
+ALTER TABLE t ADD COLUMN x int, DROP COLUMN w;
+UPDATE t SET x = 1 WHERE id = 1;
+SELECT id, v, x, _change_type FROM t_changelog(1, NULL, '{id}') WHERE id = 1}),
+	'1|v1!+|1|UPDATE_AFTER', 'the table can be changed');
 $new->safe_psql('postgres', 'DROP TABLE t, bag, parts');
 is( $new->safe_psql(
 		'postgres', q{
