@@ -176,7 +176,7 @@ ROLLBACK;
 -- end of tracking
 SELECT cdc.untrack('root');
 SELECT tgrelid::regclass, tgname FROM pg_trigger
-WHERE tgfoid = 'cdc.capture'::regproc AND tgrelid::regclass::text !~ '^pt';
+WHERE tgfoid = 'cdc.capture'::regproc AND tgrelid::regclass::text !~ '^pt|[.]';
 SELECT count(*) FROM cdc.partition WHERE relation::text !~ '^pt';
 INSERT INTO root (k) VALUES (1);
 SELECT cdc.track('root');

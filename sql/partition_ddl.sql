@@ -170,7 +170,7 @@ SELECT * FROM m_changelog();
 ALTER TABLE m ENABLE TRIGGER cdc_changelog_row;
 SELECT snapshot_id, kind, reason FROM s WHERE snapshot_id > :s0;
 SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger
-WHERE tgfoid = 'cdc.capture'::regproc AND tgenabled <> 'A';
+WHERE tgfoid = 'cdc.capture'::regproc AND tgenabled <> 'A' AND tgrelid::regclass::text !~ '[.]';
 DROP TRIGGER "~cdc_changelog_truncate" ON m1;
 TRUNCATE m1;
 SELECT * FROM m_changelog();
