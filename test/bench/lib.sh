@@ -210,11 +210,37 @@ capture()
 	esac
 }
 
-# The only segment of the log of a tracked table.
-log_of()
+# The segments of the log of a tracked table, one a line.
+segments_of()
 {
 	sql "SELECT s.log_table FROM cdc.log_segment s JOIN cdc.tracked_table t USING (table_id)
-		WHERE t.relation = '$1'::regclass"
+		WHERE t.relation = '$1'::regclass ORDER BY s.segment"
+}
+
+# The log of a tracked table as something that can be queried: the only segment,
+# or all together.
+log_of()
+{
+	segments_of "$1" | awk '
+		{ all = all (NR > 1 ? " UNION ALL " : "") "SELECT * FROM " $0; one = $0 }
+		END { print NR == 1 ? one : "(" all ")" }'
+}
+
+# The size of the log of a tracked table, in bytes.
+log_bytes()
+{
+	sql "SELECT log_bytes FROM cdc.tracked_tables WHERE relation = '$1'::regclass"
+}
+
+# Vacuums a tracked table and its log.
+vacuum_all()
+{
+	local name
+
+	for name in "$1" $(segments_of "$1")
+	do
+		sql "VACUUM ANALYZE $name"
+	done
 }
 
 # The number by which a tracked table is known.
@@ -257,7 +283,8 @@ need_big()
 			UPDATE $name SET status = 'paid', amount = amount + 1 WHERE id <= $half;
 			UPDATE $name SET status = 'packed', amount = amount + 1 WHERE id % ($rows / $(big_range)) = 0;
 			UPDATE $name SET status = 'paid', amount = amount + 1 WHERE id > $half" > /dev/null
-		sql "VACUUM ANALYZE $name; VACUUM ANALYZE $(log_of $name); CHECKPOINT"
+		vacuum_all $name
+		sql CHECKPOINT
 	done
 }
 

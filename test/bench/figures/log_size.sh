@@ -7,7 +7,7 @@ sql "INSERT INTO siz SELECT * FROM template; UPDATE siz SET status = 'paid' WHER
 row=$(sql 'SELECT round(avg(pg_column_size(t)), 1) FROM template t')
 for i in $(seq "$BENCH_REPS")
 do
-	sample log_size bytes "$(sql "SELECT pg_table_size('$(log_of siz)')::numeric / count(*) FROM $(log_of siz)")"
+	sample log_size bytes "$(sql "SELECT $(log_bytes siz).0 / count(*) FROM $(log_of siz) l")"
 done
 value goals log_size "log bytes for each row that came or went; a row has $row bytes" bytes bytes \
 	"<= $(awk -v r="$row" 'BEGIN { print r + 24 }')"

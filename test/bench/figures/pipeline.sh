@@ -7,7 +7,8 @@ make_table pip tracked
 sql "UPDATE pip SET status = 'returned', amount = amount + 1, updated_at = now() WHERE id % 5 = 0"
 log=$(log_of pip)
 id=$(id_of pip)
-sql "VACUUM ANALYZE pip; VACUUM ANALYZE $log; ANALYZE cdc.snapshot"
+vacuum_all pip
+sql "ANALYZE cdc.snapshot"
 
 ours="SELECT * FROM cdc.apply_changelog('pip_copy', 'SELECT * FROM pip_changelog(0, 1, ''{id}'')', '{id}');"
 steps="CREATE TEMPORARY TABLE pip_changes AS

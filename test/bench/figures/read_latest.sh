@@ -14,7 +14,8 @@ make_table rea tracked
 sql "UPDATE rea SET status = 'returned', amount = amount + 1, updated_at = now() WHERE id % 5 = 0"
 log=$(log_of rea)
 id=$(id_of rea)
-sql "VACUUM ANALYZE rea; VACUUM ANALYZE $log; ANALYZE cdc.snapshot; CHECKPOINT;
+vacuum_all rea
+sql "ANALYZE cdc.snapshot; CHECKPOINT;
 	CREATE OR REPLACE FUNCTION bench_fail() RETURNS text LANGUAGE plpgsql AS
 	\$\$ BEGIN RAISE 'check failed'; END \$\$"
 

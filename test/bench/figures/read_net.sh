@@ -14,7 +14,8 @@ make_table net tracked
 sql "UPDATE net SET status = 'returned', amount = amount + 1, updated_at = now() WHERE id % 5 = 0"
 log=$(log_of net)
 id=$(id_of net)
-sql "VACUUM ANALYZE net; VACUUM ANALYZE $log; ANALYZE cdc.snapshot; CHECKPOINT;
+vacuum_all net
+sql "ANALYZE cdc.snapshot; CHECKPOINT;
 	CREATE OR REPLACE FUNCTION bench_fail() RETURNS text LANGUAGE plpgsql AS
 	\$\$ BEGIN RAISE 'check failed'; END \$\$"
 

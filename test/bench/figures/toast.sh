@@ -23,7 +23,7 @@ run()
 	sample toast_ms "$1" "$value"
 	if [ "$1" = tracked ]
 	then
-		sample toast_log tracked "$(sql "SELECT pg_total_relation_size('$(log_of toasted)') / $rows.0")"
+		sample toast_log tracked "$(sql "SELECT $(log_bytes toasted) / $rows.0")"
 	fi
 	value=$(sql "SELECT (pg_current_wal_insert_lsn() - '$before') / $rows.0")
 }

@@ -21,7 +21,7 @@ run()
 	then
 		local update=$value
 
-		sql "VACUUM $(log_of wide)"
+		vacuum_all wide
 		time_sql "SELECT * FROM wide_changelog(0, 1, '{id}', 'latest') OFFSET 1000000000;"
 		sample wide_read tracked "$value"
 		value=$update
