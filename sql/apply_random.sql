@@ -212,7 +212,7 @@ BEGIN
   END LOOP;
 END
 $$;
-CALL run_cases(500);
+CALL run_cases(320);
 
 -- failures
 SELECT result, min(seed) AS first_seed, count(*)

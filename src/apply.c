@@ -35,6 +35,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -86,6 +87,7 @@ static ApplyColumn *target_column(ApplyState *state, const char *name,
 static void init_key(ApplyKey *key, ApplyColumn *column);
 static bool is_equal_image(const TypeCacheEntry *type, Oid collation);
 static void find_unique_index(ApplyState *state, Relation rel);
+static bool cheap_to_sort(ApplyState *state);
 static bool index_covers_keys(ApplyState *state, Relation index,
 							  uint64 *columns, bool *usable);
 static bool same_equality(ApplyKey *key, Relation index, int i);
@@ -559,6 +561,30 @@ find_unique_index(ApplyState *state, Relation rel)
 		}
 		index_close(index, NoLock);
 	}
+
+	/* policies and rules are for the planner to decide */
+	if (rel->rd_rel->relrowsecurity || rel->rd_rel->relhasrules)
+		state->by_index = false;
+	state->in_order = state->by_index && cheap_to_sort(state);
+}
+
+/*
+ * Do the keys sort so fast that it pays?  Comparing strings by the rules of a
+ * language takes longer than is gained.
+ */
+static bool
+cheap_to_sort(ApplyState *state)
+{
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		Oid			collation = state->keys[i].column->collation;
+
+		if (!OidIsValid(state->keys[i].less_op) ||
+			(OidIsValid(collation) && collation != C_COLLATION_OID &&
+			 collation != POSIX_COLLATION_OID))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -574,9 +600,6 @@ index_covers_keys(ApplyState *state, Relation index, uint64 *columns,
 
 	*columns = 0;
 	*usable = true;
-	for (int k = 0; k < state->nkeys; k++)
-		if (!OidIsValid(state->keys[k].less_op))
-			*usable = false;
 	if (!form->indisunique || !form->indisvalid || !form->indimmediate ||
 		index->rd_rel->relam != BTREE_AM_OID ||
 		RelationGetIndexPredicate(index) != NIL)

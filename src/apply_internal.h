@@ -116,7 +116,8 @@ typedef struct ApplyState
 	List	   *proofs;			/* uint64 *: keys are unique, as an index
 								 * proves, unless one of these key columns is
 								 * NULL */
-	bool		by_index;		/* find rows through an index, in its order */
+	bool		by_index;		/* find rows through an index */
+	bool		in_order;		/* and in the order of the keys */
 	bool		refuses_deletes;	/* a DELETE may skip rows it finds */
 
 	/* the changelog; stored rows begin with their number */

@@ -685,7 +685,7 @@ store_row(ReadReceiver *receiver, ApplyGroup *group, ApplyKind kind)
 {
 	ApplyState *state = receiver->state;
 
-	if (state->by_index)
+	if (state->in_order)
 	{
 		TupleTableSlot *slot = receiver->store_slot;
 

@@ -809,7 +809,8 @@ prepare(ApplyState *state, const char *sql)
 			 SPI_result_code_string(SPI_result));
 	if (state->by_index)
 	{
-		const char *settings[] = {"enable_hashjoin", "enable_mergejoin", "jit"};
+		const char *settings[] = {"enable_hashjoin", "enable_mergejoin",
+		"enable_seqscan", "jit"};
 		int			nest_level = NewGUCNestLevel();
 		CachedPlan *cached;
 
