@@ -261,7 +261,9 @@ check_inheritance(CdcRange *range)
 				 errmsg("changelog of table \"%s\" cannot be read",
 						range->relname),
 				 errdetail_internal("%s", detail),
-				 errhint("End the inheritance with ALTER TABLE ... NO INHERIT, then call cdc.untrack and cdc.track.")));
+				 get_rel_relispartition(relid) ?
+				 errhint("Use ALTER TABLE ... DETACH PARTITION, and rebuild the targets; or untrack the table and track the one it is a partition of.") :
+				 errhint("End the inheritance with ALTER TABLE ... NO INHERIT, and rebuild the targets.")));
 }
 
 /*

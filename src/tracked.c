@@ -257,6 +257,10 @@ cdc_untrack(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("cdc.untrack()");
 	relid = PG_GETARG_OID(0);
+	if (get_rel_name(relid) != NULL && !cdc_tracked_lookup(relid, &tracked))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" is not tracked", get_rel_name(relid))));
 	cdc_tracked_require(relid, &tracked);
 	if (!cdc_relation_ownercheck(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
