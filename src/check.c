@@ -397,8 +397,12 @@ check_function(CheckState *state, const CdcTracked *tracked)
 	ListCell   *lc;
 
 	foreach(lc, cdc_owned_objects(tracked))
-		if (((ObjectAddress *) lfirst(lc))->classId == ProcedureRelationId)
+	{
+		ObjectAddress *object = lfirst(lc);
+
+		if (object->classId == ProcedureRelationId)
 			return;
+	}
 	report(state, LEVEL_WARNING, relation_name(tracked->relid),
 		   "the typed changelog function does not exist; cdc.changelog works without it",
 		   track_again(tracked->relid));
