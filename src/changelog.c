@@ -58,7 +58,8 @@ typedef enum ColumnMapping
 
 static Datum changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 							ColumnMapping mapping);
-static int *map_by_name(Oid funcid, TupleDesc expected, TupleDesc desc);
+static int *map_by_name(CdcRange *range, Oid funcid, TupleDesc expected,
+						TupleDesc desc);
 static int *map_by_log(CdcRange *range, List *columns, TupleDesc expected,
 					   TupleDesc desc, CdcReadOptions *options);
 static void check_mapped_type(const char *relname, Form_pg_attribute want,
@@ -170,7 +171,8 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 	oldcontext = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
 	desc = cdc_changelog_desc(source);
 	if (mapping == MAP_BY_NAME)
-		map = map_by_name(fcinfo->flinfo->fn_oid, rsinfo->expectedDesc, desc);
+		map = map_by_name(range, fcinfo->flinfo->fn_oid, rsinfo->expectedDesc,
+						  desc);
 	else if (mapping == MAP_BY_LOG && !PG_ARGISNULL(firstarg + 5))
 		map = map_by_log(range,
 						 names_from_array(PG_GETARG_ARRAYTYPE_P(firstarg + 5)),
@@ -325,7 +327,7 @@ check_mapped_type(const char *relname, Form_pg_attribute want,
  * same.
  */
 static int *
-map_by_name(Oid funcid, TupleDesc expected, TupleDesc desc)
+map_by_name(CdcRange *range, Oid funcid, TupleDesc expected, TupleDesc desc)
 {
 	int		   *map;
 	bool		same;
@@ -350,7 +352,7 @@ map_by_name(Oid funcid, TupleDesc expected, TupleDesc desc)
 							NameStr(want->attname), get_func_name(funcid)),
 					 errhint("Call cdc.untrack and cdc.track for the table.")));
 		if (map[i] >= 0)
-			check_mapped_type(get_func_name(funcid), want,
+			check_mapped_type(range->relname, want,
 							  TupleDescAttr(desc, map[i]));
 		same = same && map[i] == i;
 	}

@@ -217,6 +217,7 @@ scan_live_source(Reader *reader, int source, Snapshot snapshot)
 	bool		filter = reader->touched != NULL &&
 		!reader->algebra.emit_base;
 
+	cdc_range_check_storage(reader->range, s->rel);
 	scan = table_beginscan(s->rel, snapshot, 0, NULL);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, s->fetch[0]))
 	{

@@ -17,6 +17,8 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
@@ -538,4 +540,44 @@ index_proves(CdcRange *range, Relation source, Oid indexid,
 		*nullable = form->indnullsnotdistinct ? NIL : columns;
 	index_close(index, NoLock);
 	return result;
+}
+
+/*
+ * Raise serialization_failure if a relation that is to be read has got another
+ * file since the transaction took its snapshot: TRUNCATE and rewrites by ALTER
+ * TABLE leave nothing in it that the snapshot sees.
+ */
+void
+cdc_range_check_storage(CdcRange *range, Relation rel)
+{
+	Relation	catalog;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+	bool		same;
+
+	/* the transaction's own doing is something else */
+	if (!IsolationUsesXactSnapshot() ||
+		rel->rd_createSubid != InvalidSubTransactionId ||
+		cdc_relation_new_storage(rel))
+		return;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationGetRelid(rel)));
+	catalog = table_open(RelationRelationId, AccessShareLock);
+	scan = systable_beginscan(catalog, ClassOidIndexId, true, range->snapshot,
+							  1, &key);
+	tuple = systable_getnext(scan);
+	same = HeapTupleIsValid(tuple) &&
+		((Form_pg_class) GETSTRUCT(tuple))->relfilenode == rel->rd_rel->relfilenode;
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to the changelog of table \"%s\"",
+						range->relname),
+				 errdetail("\"%s\" was rewritten or truncated after this transaction took its snapshot.",
+						   RelationGetRelationName(rel)),
+				 errhint("The transaction might succeed if retried.")));
 }

@@ -41,6 +41,7 @@ extern CdcRange *cdc_range_open_all(Oid relid);
 extern void cdc_range_load_tail(CdcRange *range);
 extern void cdc_range_close(CdcRange *range);
 extern void cdc_range_recheck(CdcRange *range);
+extern void cdc_range_check_storage(CdcRange *range, Relation rel);
 cdc_noreturn extern void cdc_range_segment_missing(CdcRange *range,
 												   int32 segment) pg_attribute_noreturn();
 extern bool cdc_range_keys_proven(CdcRange *range, Relation source,

@@ -336,6 +336,7 @@ open_segment(Reader *reader, RowSource *s)
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("log of table \"%s\" does not match its columns",
 						reader->range->relname)));
+	cdc_range_check_storage(reader->range, s->rel);
 	for (int j = 0; j < 2; j++)
 		s->fetch[j] = MakeSingleTupleTableSlot(RelationGetDescr(s->rel),
 											   &TTSOpsBufferHeapTuple);
