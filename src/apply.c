@@ -370,6 +370,18 @@ apply_find_column(ApplyState *state, const char *name)
 }
 
 /*
+ * Is it a column that a changelog adds to those of the table?
+ */
+bool
+apply_is_metadata(const char *name)
+{
+	return strcmp(name, CDC_COL_TYPE) == 0 ||
+		strcmp(name, CDC_COL_ORDINAL) == 0 ||
+		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
+		strcmp(name, CDC_COL_TIMESTAMP) == 0;
+}
+
+/*
  * The column that an option names; "what" is the option's role for messages.
  */
 static ApplyColumn *
@@ -377,10 +389,7 @@ target_column(ApplyState *state, const char *name, const char *what)
 {
 	ApplyColumn *column;
 
-	if (strcmp(name, CDC_COL_TYPE) == 0 ||
-		strcmp(name, CDC_COL_ORDINAL) == 0 ||
-		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
-		strcmp(name, CDC_COL_TIMESTAMP) == 0)
+	if (apply_is_metadata(name))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("metadata column \"%s\" cannot be a %s column",
@@ -722,4 +731,15 @@ apply_rowset_has(const ApplyRowSet *set, int64 member)
 
 	return byte < set->size &&
 		(set->bits[byte] & (1 << (member % BITS_PER_BYTE))) != 0;
+}
+
+/*
+ * Removes all members of a set.
+ */
+void
+apply_rowset_clear(ApplyRowSet *set)
+{
+	if (set->count > 0)
+		memset(set->bits, 0, set->size);
+	set->count = 0;
 }

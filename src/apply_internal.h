@@ -140,11 +140,13 @@ typedef struct ApplyState
 
 /* from apply.c */
 extern ApplyColumn *apply_find_column(ApplyState *state, const char *name);
+extern bool apply_is_metadata(const char *name);
 extern const char *apply_key_names(ApplyState *state);
 extern const char *apply_key_detail(ApplyState *state, const Datum *values,
 									const bool *isnull);
 extern bool apply_rowset_add(ApplyRowSet *set, int64 member);
 extern bool apply_rowset_has(const ApplyRowSet *set, int64 member);
+extern void apply_rowset_clear(ApplyRowSet *set);
 
 /* from apply_read.c */
 extern void apply_read(ApplyState *state);

@@ -268,6 +268,8 @@ check_filter(const char *filter, const char *source)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("filter must not be empty")));
+
+	/* with the parentheses and line breaks that it will have in the query */
 	statements = parse(psprintf("SELECT (\n%s\n)", filter));
 	select = (SelectStmt *) linitial_node(RawStmt, statements)->stmt;
 	if (list_length(statements) != 1 || select->op != SETOP_NONE ||
@@ -316,18 +318,6 @@ has_column(TupleDesc desc, const char *name)
 }
 
 /*
- * Is it a column that a changelog adds to those of the table?
- */
-static bool
-is_metadata(const char *name)
-{
-	return strcmp(name, CDC_COL_TYPE) == 0 ||
-		strcmp(name, CDC_COL_ORDINAL) == 0 ||
-		strcmp(name, CDC_COL_SNAPSHOT) == 0 ||
-		strcmp(name, CDC_COL_TIMESTAMP) == 0;
-}
-
-/*
  * Matches the changelog's columns with the target's, by name.
  */
 static void
@@ -350,7 +340,7 @@ match_columns(ApplyState *state, TupleDesc source)
 						(errcode(ERRCODE_DUPLICATE_COLUMN),
 						 errmsg("changelog has more than one column \"%s\"",
 								name)));
-		if (!is_metadata(name) && apply_find_column(state, name) == NULL)
+		if (!apply_is_metadata(name) && apply_find_column(state, name) == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
 					 errmsg("changelog column \"%s\" does not exist in target \"%s\"",
@@ -361,7 +351,7 @@ match_columns(ApplyState *state, TupleDesc source)
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		ApplyColumn *column = &state->columns[i];
-		bool		given = !is_metadata(column->name) &&
+		bool		given = !apply_is_metadata(column->name) &&
 			has_column(source, column->name);
 
 		if (!given && (column->is_key || column == state->sequence))

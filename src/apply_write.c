@@ -206,8 +206,12 @@ proven_unique(ApplyState *state, ApplyGroup *group)
 	ListCell   *lc;
 
 	foreach(lc, state->proofs)
-		if ((*(uint64 *) lfirst(lc) & group->nulls) == 0)
-		return true;
+	{
+		uint64	   *columns = lfirst(lc);
+
+		if ((*columns & group->nulls) == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -374,8 +378,7 @@ try_update(ApplyState *state, List *vacate)
 		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		memset(state->updated.bits, 0, state->updated.size);
-		state->updated.count = 0;
+		apply_rowset_clear(&state->updated);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(oldcontext);
