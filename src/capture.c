@@ -58,6 +58,9 @@
 /* A statement that changes more rows than this uses a bulk insert */
 #define BULK_ROWS	1000
 
+/* Cache entries that are found without a search */
+#define RECENT_ENTRIES	16
+
 /* What is known of a relation that a capture trigger fires on */
 typedef struct CaptureEntry
 {
@@ -65,6 +68,7 @@ typedef struct CaptureEntry
 	bool		valid;			/* false once invalidated, or while filling */
 	bool		tracked_p;		/* false: nothing to capture */
 	bool		suspect;		/* changes may be missing in the log */
+	Oid			checked;		/* trigger that was found to be one of ours */
 	CdcTracked	tracked;		/* the tracked table */
 	CdcLogMap  *map;			/* from the relation's rows to log rows */
 	MemoryContext context;		/* holds the map; NULL if there is none */
@@ -121,14 +125,15 @@ relcache_callback(Datum arg, Oid relid)
 static CaptureEntry *
 lookup_entry(Relation rel)
 {
-	static CaptureEntry *last = NULL;
+	static CaptureEntry *recent[RECENT_ENTRIES];
 	Oid			relid = RelationGetRelid(rel);
 	CaptureEntry *entry;
 	bool		found;
 
 	/* row triggers come one after the other; entries are never removed */
-	if (last != NULL && last->relid == relid && last->valid)
-		return last;
+	entry = recent[relid % RECENT_ENTRIES];
+	if (entry != NULL && entry->relid == relid && entry->valid)
+		return entry;
 
 	if (capture_cache == NULL)
 	{
@@ -148,12 +153,13 @@ lookup_entry(Relation rel)
 	if (!found)
 	{
 		entry->valid = false;
+		entry->checked = InvalidOid;
 		entry->context = NULL;
 		memset(&entry->tracked, 0, sizeof(CdcTracked));
 	}
 	if (!entry->valid)
 		fill_entry(entry, rel);
-	last = entry;
+	recent[relid % RECENT_ENTRIES] = entry;
 	return entry;
 }
 
@@ -240,7 +246,6 @@ is_capture_trigger(const char *name)
 Datum
 cdc_capture(PG_FUNCTION_ARGS)
 {
-	static Oid	checked = InvalidOid;
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	CaptureEntry *entry;
 
@@ -249,7 +254,8 @@ cdc_capture(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by trigger manager",
 						"cdc.capture")));
-	if (trigdata->tg_trigger->tgoid != checked)
+	entry = lookup_entry(trigdata->tg_relation);
+	if (trigdata->tg_trigger->tgoid != entry->checked)
 	{
 		if (!is_capture_trigger(trigdata->tg_trigger->tgname))
 			ereport(ERROR,
@@ -257,10 +263,9 @@ cdc_capture(PG_FUNCTION_ARGS)
 					 errmsg("trigger \"%s\" must not use function \"%s\"",
 							trigdata->tg_trigger->tgname, "cdc.capture"),
 					 errhint("Drop the trigger and call cdc.track for the table.")));
-		checked = trigdata->tg_trigger->tgoid;
+		entry->checked = trigdata->tg_trigger->tgoid;
 	}
 
-	entry = lookup_entry(trigdata->tg_relation);
 	if (entry->tracked_p)
 	{
 		if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
