@@ -280,6 +280,11 @@ for my $i (0 .. $count - 1)
 	is(problems($new, $db), '', "$name: there is no problem");
 }
 
+is( $new->safe_psql(
+		'db0',
+		q{SELECT count(*) FROM cdc.snapshot WHERE xid <> '2' OR next_xid <> '3' OR first_block IS NOT NULL OR blocks IS NOT NULL}),
+	'0', 'nothing of the other server is left in the restored rows');
+
 # New changes in the restored database
 my $newest = $old->safe_psql('history',
 	q{SELECT last_value FROM cdc_log.t1_snapshot});

@@ -189,6 +189,25 @@ catchup();
 is($standby->safe_psql('postgres', q{SELECT cdc.current_snapshot('t')}),
 	$before + 2, 'until it has ended');
 
+# The transaction ids of another server, as rows out of a dump may have them,
+# mean nothing: the holes among them are old.
+$primary->safe_psql(
+	'postgres', q{
+CREATE TABLE restored (id int);
+SELECT cdc.track('restored');
+INSERT INTO restored VALUES (1);
+BEGIN;
+INSERT INTO restored VALUES (2);
+PREPARE TRANSACTION 'hole';
+ROLLBACK PREPARED 'hole';
+INSERT INTO restored VALUES (3);
+UPDATE cdc.snapshot SET xid = '99999999', next_xid = '99999999'
+ WHERE table_id = (SELECT table_id FROM cdc.tracked_table WHERE relation = 'restored'::regclass);
+});
+catchup();
+is($standby->safe_psql('postgres', q{SELECT cdc.current_snapshot('restored')}),
+	'3', 'a hole in a restored history holds nothing back');
+
 # Writers on the primary, and a reader on the standby that reads range after
 # range.  What it got must be what one read of the whole range gives.
 my $script = PostgreSQL::Test::Utils::tempdir . '/writers.sql';
