@@ -218,5 +218,29 @@ SELECT * FROM at_changelog(4, 5);
 SELECT snapshot_id, kind, reason FROM cdc.snapshots('at');
 SELECT proven('at');
 
+--
+-- the event triggers were disabled for a while
+--
+CREATE TABLE un (id int PRIMARY KEY, v int);
+INSERT INTO un VALUES (1, 1);
+SELECT cdc.track('un');
+UPDATE un SET v = 2;
+BEGIN;
+ALTER EVENT TRIGGER cdc_changelog_ddl_end DISABLE;
+ALTER EVENT TRIGGER cdc_changelog_ddl_rewrite DISABLE;
+ALTER TABLE un ADD COLUMN r float8 DEFAULT random();
+ALTER EVENT TRIGGER cdc_changelog_ddl_end ENABLE ALWAYS;
+ALTER EVENT TRIGGER cdc_changelog_ddl_rewrite ENABLE ALWAYS;
+COMMIT;
+-- no silence, but an error
+UPDATE un SET v = 3;
+SELECT * FROM un_changelog(0);
+-- whatever changes the definition next repairs it, with a gap
+ALTER TABLE un ALTER v SET DEFAULT 7;
+UPDATE un SET v = 4;
+SELECT snapshot_id, kind, reason FROM cdc.snapshots('un');
+SELECT id, v, r = (SELECT un.r FROM un) AS r, _change_type FROM un_changelog(2) ORDER BY 4;
+SELECT proven('un');
+
 SET client_min_messages = warning;
 DROP SCHEMA ddl_columns CASCADE;

@@ -150,16 +150,32 @@ event_command(FunctionCallInfo fcinfo)
 }
 
 /*
- * Event ddl_command_start: partitions that are going to be dropped can still
- * be seen.
+ * Event ddl_command_start: look at what cannot be seen any more afterwards,
+ * partitions that are going to be dropped, and whether the log has followed
+ * its table so far.
  */
 Datum
 cdc_ddl_start(PG_FUNCTION_ARGS)
 {
 	Node	   *command = event_command(fcinfo);
 
-	if (command != NULL && IsA(command, DropStmt) && cdc_tracked_any())
+	if (command == NULL ||
+		(!IsA(command, DropStmt) && !IsA(command, AlterTableStmt)) ||
+		!cdc_tracked_any())
+		PG_RETURN_NULL();
+	if (IsA(command, DropStmt))
 		cdc_partition_command_start(command);
+	else
+	{
+		Oid			relid = RangeVarGetRelid(((AlterTableStmt *) command)->relation,
+											 NoLock, true);
+		CdcTracked	tracked;
+
+		if (OidIsValid(relid) && cdc_tracked_lookup(relid, &tracked) &&
+			!cdc_log_in_step(&tracked))
+			cdc_xact_gap(cdc_xact_table(&tracked),
+						 "the definition of the table was changed unnoticed");
+	}
 	PG_RETURN_NULL();
 }
 

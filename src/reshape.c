@@ -326,6 +326,27 @@ in_step(TupleDesc source, TupleDesc log)
 }
 
 /*
+ * Does the log of a tracked table have the table's columns?  Keeps no lock.
+ */
+bool
+cdc_log_in_step(const CdcTracked *tracked)
+{
+	Relation	rel = try_table_open(tracked->relid, AccessShareLock);
+	Relation	log;
+	bool		result;
+
+	if (rel == NULL)
+		return true;
+	log = try_table_open(tracked->logrelid, AccessShareLock);
+	result = log == NULL ||
+		in_step(RelationGetDescr(rel), RelationGetDescr(log));
+	if (log)
+		table_close(log, AccessShareLock);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
  * Why a rewrite of a tracked table by ALTER TABLE makes a gap, or NULL if the
  * log can follow it.
  *

@@ -17,6 +17,7 @@
 
 extern const char *cdc_rewrite_reason(const CdcTracked *tracked, Relation rel,
 									  int reason, List *using_columns);
+extern bool cdc_log_in_step(const CdcTracked *tracked);
 extern void cdc_reshape_log(const CdcTracked *tracked, Relation rel,
 							List *using_columns);
 
