@@ -244,6 +244,8 @@ cdc_log_map(Relation source, TupleDesc logdesc, TupleDesc rootdesc,
 		cdc_build_attrmap(RelationGetDescr(source), rootdesc);
 	map->same_layout = map->attrmap == NULL &&
 		cdc_log_matches(RelationGetDescr(source), logdesc);
+	map->values = palloc0(sizeof(Datum) * (map->natts + 1));
+	map->nulls = palloc0(sizeof(bool) * (map->natts + 1));
 	MemoryContextSwitchTo(oldcontext);
 	return map;
 }
@@ -323,9 +325,8 @@ cdc_log_form_minimal(const CdcLogMap *map, MinimalTuple tuple, int64 tx)
 HeapTuple
 cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot, int64 tx)
 {
-	Datum	   *values;
-	bool	   *nulls;
-	HeapTuple	result;
+	Datum	   *values = map->values;
+	bool	   *nulls = map->nulls;
 
 	if (map->same_layout)
 	{
@@ -346,8 +347,6 @@ cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot, int64 tx)
 	}
 
 	slot_getallattrs(slot);
-	values = palloc(sizeof(Datum) * (map->natts + 1));
-	nulls = palloc(sizeof(bool) * (map->natts + 1));
 	values[0] = Int64GetDatum(tx);
 	nulls[0] = false;
 	for (int i = 0; i < map->natts; i++)
@@ -365,10 +364,7 @@ cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot, int64 tx)
 			nulls[i + 1] = slot->tts_isnull[from];
 		}
 	}
-	result = heap_form_tuple(map->logdesc, values, nulls);
-	pfree(values);
-	pfree(nulls);
-	return result;
+	return heap_form_tuple(map->logdesc, values, nulls);
 }
 
 /*

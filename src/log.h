@@ -40,6 +40,8 @@ typedef struct CdcLogMap
 	TupleDesc	logdesc;
 	AttrMap    *attrmap;		/* NULL, or attribute numbers of a partition
 								 * for each column of the tracked table */
+	Datum	   *values;			/* room for the columns of one log row */
+	bool	   *nulls;
 } CdcLogMap;
 
 /* A growing list of block intervals, ascending and apart from each other */
