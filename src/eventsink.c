@@ -207,6 +207,17 @@ cdc_sink_run(CdcEventSink *sink, CdcAlgebra *algebra)
 }
 
 /*
+ * Give the memory of a sink back.  It cannot be used any more.
+ */
+void
+cdc_sink_end(CdcEventSink *sink)
+{
+	cdc_sink_reset(sink);
+	pfree(sink->events);
+	pfree(sink);
+}
+
+/*
  * Make an output that uses about "memory" bytes.  Allocated in the current
  * memory context.
  */

@@ -32,6 +32,7 @@ extern void cdc_sink_reset(CdcEventSink *sink);
 extern CdcEvent *cdc_sink_add(CdcEventSink *sink);
 extern void cdc_sink_drop_last(CdcEventSink *sink);
 extern void cdc_sink_run(CdcEventSink *sink, CdcAlgebra *algebra);
+extern void cdc_sink_end(CdcEventSink *sink);
 
 extern CdcOutput *cdc_output_create(Size memory);
 extern void cdc_output_add(CdcOutput *output, const CdcEvent *event,

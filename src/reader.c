@@ -149,6 +149,7 @@ cdc_read_changelog(CdcRange *range, Relation source,
 	if (range->from_start || (prove && reader->unproven))
 		cdc_reader_add_content(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
+	cdc_sink_end(reader->sink);
 	cdc_output_sort(reader->output);
 	cdc_reader_write_result(reader, store, desc, false);
 
@@ -172,6 +173,7 @@ cdc_read_content(CdcRange *range, Relation source, Tuplestorestate *store,
 
 	cdc_reader_add_content(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
+	cdc_sink_end(reader->sink);
 	cdc_output_sort(reader->output);
 	cdc_reader_write_result(reader, store, desc, true);
 
@@ -229,6 +231,7 @@ cdc_verify_log(CdcRange *range, Relation source, CdcVerifyReport report,
 	}
 	cdc_reader_add_live(reader);
 	cdc_sink_run(reader->sink, &reader->algebra);
+	cdc_sink_end(reader->sink);
 
 	MemoryContextSwitchTo(oldcontext);
 	end_read(reader);
