@@ -32,7 +32,6 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "commands/sequence.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -42,6 +41,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "horizon.h"
 #include "segment.h"
 
 /* A level is written when it holds so many rows or bytes ... */
@@ -149,7 +149,7 @@ cdc_xact_number(void)
 		/* the extension may have been dropped and created again */
 		if (left == 0 || seqid != current)
 		{
-			next = nextval_internal(current, false);
+			next = cdc_sequence_next(current);
 			left = XACT_NUMBER_STEP;
 			seqid = current;
 		}
@@ -553,7 +553,7 @@ finish_table(CdcXactTable *table, bool prepare)
 
 	row.xid = U64FromFullTransactionId(GetTopFullTransactionId());
 	row.tx = cdc_xact_number();
-	row.snapshot_id = nextval_internal(table->tracked.seqid, false);
+	row.snapshot_id = cdc_sequence_next(table->tracked.seqid);
 
 	/*
 	 * Read this after the number was drawn: whoever gets his xid later draws

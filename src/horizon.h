@@ -21,6 +21,7 @@ extern Snapshot cdc_horizon(const CdcTracked *tracked, int64 *newest);
 extern int64 cdc_snapshot_before(const CdcTracked *tracked, TimestampTz at,
 								 int64 newest, Snapshot snapshot);
 extern int64 cdc_sequence_last_value(Oid seqid);
+extern int64 cdc_sequence_next(Oid seqid);
 extern bool cdc_may_see_snapshots(Oid relid);
 extern void cdc_check_readable(Oid relid);
 

@@ -45,8 +45,8 @@
 #include "commands/alter.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
-#include "commands/sequence.h"
 #include "commands/tablecmds.h"
+#include "commands/sequence.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -65,6 +65,7 @@
 
 #include "capture.h"
 #include "cdc_changelog.h"
+#include "horizon.h"
 #include "log.h"
 #include "partition.h"
 #include "tracked.h"
@@ -216,7 +217,7 @@ cdc_track(PG_FUNCTION_ARGS)
 
 	memset(&baseline, 0, sizeof(baseline));
 	/* drawn, so that a sequence that was never used is one out of a dump */
-	baseline.snapshot_id = nextval_internal(tracked.seqid, false);
+	baseline.snapshot_id = cdc_sequence_next(tracked.seqid);
 	baseline.segment = tracked.segment;
 	baseline.xid = U64FromFullTransactionId(GetTopFullTransactionId());
 	baseline.next_xid = U64FromFullTransactionId(ReadNextFullTransactionId());
@@ -357,8 +358,7 @@ choose_table_id(void)
 		int32		result;
 
 		CHECK_FOR_INTERRUPTS();
-		result = (int32) nextval_internal(cdc_catalog_oid(CDC_TABLE_NUMBER),
-										  false);
+		result = (int32) cdc_sequence_next(cdc_catalog_oid(CDC_TABLE_NUMBER));
 		if (!OidIsValid(get_relname_relid(psprintf("t%d_1", result), nspid)) &&
 			!OidIsValid(get_relname_relid(psprintf("t%d_snapshot", result), nspid)))
 			return result;
