@@ -93,6 +93,12 @@ const CdcCaptureTrigger cdc_capture_triggers[CDC_NUM_CAPTURE_TRIGGERS] = {
 #define REASON_STOPPED	"capture triggers of the table are missing or disabled"
 #define REASON_RESUMED	"capture triggers of the table were missing or disabled"
 
+/*
+ * The table that ALTER TABLE was last begun for, if its columns had the types
+ * that those of its log have.
+ */
+static Oid	plain_table = InvalidOid;
+
 PG_FUNCTION_INFO_V1(cdc_ddl_start);
 PG_FUNCTION_INFO_V1(cdc_ddl_end);
 PG_FUNCTION_INFO_V1(cdc_ddl_drop);
@@ -105,7 +111,7 @@ static List *add_relation(List *relids, Oid relid);
 static List *add_family(List *relids, Oid relid);
 static RangeVar *separated_table(AlterTableCmd *cmd);
 static List *add_separated(List *relids, AlterTableStmt *stmt);
-static List *using_columns(Node *command);
+static List *using_casts(Node *command);
 static void follow_table(const CdcTracked *tracked, Node *command,
 						 bool cascade);
 static void check_shape(Relation rel);
@@ -170,11 +176,17 @@ cdc_ddl_start(PG_FUNCTION_ARGS)
 		Oid			relid = RangeVarGetRelid(((AlterTableStmt *) command)->relation,
 											 NoLock, true);
 		CdcTracked	tracked;
+		bool		plain;
 
-		if (OidIsValid(relid) && cdc_tracked_lookup(relid, &tracked) &&
-			!cdc_log_in_step(&tracked))
-			cdc_xact_gap(cdc_xact_table(&tracked),
-						 "the definition of the table was changed unnoticed");
+		plain_table = InvalidOid;
+		if (OidIsValid(relid) && cdc_tracked_lookup(relid, &tracked))
+		{
+			if (!cdc_log_in_step(&tracked, &plain))
+				cdc_xact_gap(cdc_xact_table(&tracked),
+							 "the definition of the table was changed unnoticed");
+			else if (plain)
+				plain_table = relid;
+		}
 	}
 	PG_RETURN_NULL();
 }
@@ -307,7 +319,7 @@ cdc_ddl_rewrite(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 
 	rel = table_open(tracked.relid, AccessShareLock);
-	gap = cdc_rewrite_reason(&tracked, rel, reason, using_columns(command));
+	gap = cdc_rewrite_reason(&tracked, rel, reason, using_casts(command));
 	table_close(rel, NoLock);
 	if (gap)
 		cdc_xact_gap(cdc_xact_table(&tracked), gap);
@@ -315,11 +327,11 @@ cdc_ddl_rewrite(PG_FUNCTION_ARGS)
 }
 
 /*
- * The names of the columns, as String nodes, whose type a command changes with
- * an expression of its own.
+ * The columns whose type a command changes with an expression of its own, as a
+ * list of CdcUsing.
  */
 static List *
-using_columns(Node *command)
+using_casts(Node *command)
 {
 	List	   *result = NIL;
 	ListCell   *lc;
@@ -329,10 +341,15 @@ using_columns(Node *command)
 	foreach(lc, ((AlterTableStmt *) command)->cmds)
 	{
 		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+		CdcUsing   *using;
 
-		if (cmd->subtype == AT_AlterColumnType &&
-			castNode(ColumnDef, cmd->def)->raw_default != NULL)
-			result = lappend(result, makeString(cmd->name));
+		if (cmd->subtype != AT_AlterColumnType ||
+			castNode(ColumnDef, cmd->def)->raw_default == NULL)
+			continue;
+		using = palloc0(sizeof(CdcUsing));
+		using->column = cmd->name;
+		using->raw = castNode(ColumnDef, cmd->def)->raw_default;
+		result = lappend(result, using);
 	}
 	return result;
 }
@@ -529,6 +546,8 @@ follow_table(const CdcTracked *tracked, Node *command, bool cascade)
 	Relation	rel = table_open(tracked->relid, AccessShareLock);
 	CdcPrivileges saved;
 	const char *reason;
+	List	   *usings;
+	ListCell   *lc;
 
 	check_shape(rel);
 	if (touches_triggers(command))
@@ -539,8 +558,6 @@ follow_table(const CdcTracked *tracked, Node *command, bool cascade)
 	if (IsA(command, AlterTableStmt) &&
 		rel->rd_rel->relkind == RELKIND_RELATION)
 	{
-		ListCell   *lc;
-
 		/* changes may have been missed before that */
 		foreach(lc, ((AlterTableStmt *) command)->cmds)
 			if (separated_table(lfirst_node(AlterTableCmd, lc)))
@@ -548,8 +565,13 @@ follow_table(const CdcTracked *tracked, Node *command, bool cascade)
 						 "the inheritance of the table was ended");
 	}
 
+	usings = using_casts(command);
+	if (tracked->relid == plain_table)
+		foreach(lc, usings)
+			cdc_using_prepare(tracked, rel, lfirst(lc));
+
 	cdc_raise_privileges(&saved);
-	cdc_reshape_log(tracked, rel, using_columns(command));
+	cdc_reshape_log(tracked, rel, usings);
 	follow_objects(tracked, rel, command, cascade);
 	follow_indexes(tracked, rel);
 	cdc_restore_privileges(&saved);

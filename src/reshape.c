@@ -16,10 +16,12 @@
  *	 the table is then the cast of what it was, and so are the changes.  If the
  *	 cast may lose or change something, the targets cannot be told: a gap.
  *
- * Where the values in the log cannot be cast, because a cast was given with
- * USING, would run code of users, or fails for a value of long ago, the
- * history before the command cannot be told in the table's new form: it is
- * given up, and the gap becomes the oldest snapshot that can be read.
+ * What a command computes with USING is computed for the log as well where
+ * that is certain to give the same.  Where the values in the log cannot be
+ * converted, because that would run code of users, is not certain, or fails
+ * for a value of long ago, the history before the command cannot be told in
+ * the table's new form: it is given up, and the gap becomes the oldest snapshot
+ * that can be read.
  *
  * Columns of the log are named c1, c2, ... after the attribute numbers of the
  * table when it was tracked.  The attribute numbers are others after dump and
@@ -57,7 +59,9 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
 #include "parser/parse_node.h"
+#include "parser/parse_relation.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/array.h"
@@ -86,6 +90,7 @@ typedef enum ColumnStep
 	STEP_TYPMOD,				/* only the type modifier is another */
 	STEP_RELABEL,				/* another type for the same bytes */
 	STEP_CAST,					/* other bytes */
+	STEP_USING,					/* what the command gave */
 	STEP_CLEAR					/* old values cannot be cast */
 }			ColumnStep;
 
@@ -95,8 +100,9 @@ static bool keeps_bytes(Node *cast);
 static bool is_trusted(Node *expr, void *context);
 static bool is_trusted_function(Oid funcid);
 static bool is_lossless(Form_pg_attribute from, Oid type, int32 typmod);
+static CdcUsing * find_using(List *usings, const char *column);
 static ColumnStep column_step(Form_pg_attribute att, Form_pg_attribute log,
-							  bool with_using);
+							  const CdcUsing * using);
 static bool in_step(TupleDesc source, TupleDesc log);
 static Oid	storage_of(Oid relid);
 static void alter_log(Oid logrelid, List *cmds);
@@ -105,11 +111,13 @@ static AlterTableCmd *make_command(AlterTableType subtype, const char *column,
 static void drop_columns(TupleDesc source, Oid logrelid);
 static void add_columns(TupleDesc source, Oid logrelid, const char *suffix);
 static void change_columns(TupleDesc source, Oid logrelid,
-						   const ColumnStep * steps);
+						   const ColumnStep * steps, List *usings);
 static void change_segments(TupleDesc source, CdcSegment *segments,
-							int nsegments, const ColumnStep * steps);
+							int nsegments, const ColumnStep * steps,
+							List *usings);
 static bool try_change_segments(TupleDesc source, CdcSegment *segments,
-								int nsegments, const ColumnStep * steps);
+								int nsegments, const ColumnStep * steps,
+								List *usings);
 static void set_attribute(Oid relid, AttrNumber attnum, const Datum *values,
 						  const bool *replaces);
 static void set_missing(Oid logrelid, AttrNumber attnum, Datum value,
@@ -175,6 +183,12 @@ is_trusted_function(Oid funcid)
 	return language == INTERNALlanguageId || language == ClanguageId;
 }
 
+static bool
+is_untrusted_function(Oid funcid, void *context)
+{
+	return !is_trusted_function(funcid);
+}
+
 /*
  * Walker that returns true at the first node that may run code of users.
  */
@@ -194,10 +208,18 @@ runs_user_code(Node *node, void *context)
 		case T_CaseTestExpr:
 		case T_ArrayCoerceExpr:
 		case T_List:
-			break;
 		case T_FuncExpr:
-			if (!is_trusted_function(((FuncExpr *) node)->funcid))
-				return true;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_BoolExpr:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_ArrayExpr:
 			break;
 		case T_CoerceViaIO:
 			{
@@ -215,6 +237,8 @@ runs_user_code(Node *node, void *context)
 		default:
 			return true;
 	}
+	if (check_functions_in_node(node, is_untrusted_function, NULL))
+		return true;
 	return expression_tree_walker(node, runs_user_code, context);
 }
 
@@ -266,11 +290,128 @@ is_lossless(Form_pg_attribute from, Oid type, int32 typmod)
 }
 
 /*
+ * The expression that the command gave for a column, or NULL.
+ */
+static CdcUsing *
+find_using(List *usings, const char *column)
+{
+	ListCell   *lc;
+
+	foreach(lc, usings)
+		if (strcmp(((CdcUsing *) lfirst(lc))->column, column) == 0)
+		return lfirst(lc);
+	return NULL;
+}
+
+/* For rename_columns() */
+typedef struct RenameContext
+{
+	Relation	rel;			/* the table */
+	TupleDesc	log;
+	bool		failed;
+}			RenameContext;
+
+/*
+ * Make an expression on columns of the table one on columns of the log.  Only
+ * plain names of columns are understood, and only such columns as have the
+ * same type in both.
+ */
+static bool
+rename_columns(Node *node, RenameContext * context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, ColumnRef))
+	{
+		ColumnRef  *ref = (ColumnRef *) node;
+		Form_pg_attribute att = NULL;
+
+		if (list_length(ref->fields) == 1 && IsA(linitial(ref->fields), String))
+		{
+			AttrNumber	attno = get_attnum(RelationGetRelid(context->rel),
+										   strVal(linitial(ref->fields)));
+
+			if (attno > 0 && attno + 1 <= context->log->natts)
+				att = TupleDescAttr(context->log, attno);
+		}
+		if (att == NULL || att->attisdropped)
+			context->failed = true;
+		else
+			ref->fields = list_make1(makeString(pstrdup(NameStr(att->attname))));
+		return false;
+	}
+	/* kinds of nodes that are not known here raise an error in the walker */
+	switch (nodeTag(node))
+	{
+		case T_A_Expr:
+		case T_A_Const:
+		case T_BoolExpr:
+		case T_FuncCall:
+		case T_TypeCast:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_MinMaxExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CollateClause:
+		case T_A_ArrayExpr:
+		case T_List:
+		case T_TypeName:
+			return raw_expression_tree_walker(node, rename_columns, context);
+		default:
+			context->failed = true;
+			return true;
+	}
+}
+
+/*
+ * Find out how the expression that a command gave for a column is computed
+ * from rows of the log: "using->cast" is left NULL where that is not certain.
+ *
+ * This is called with the rights and the search_path of the user, as the
+ * expression was understood, and when the log still has its old columns.  It
+ * must give the same for the same row whenever it is computed, and run no code
+ * of users, for it is going to be run with other rights.
+ */
+void
+cdc_using_prepare(const CdcTracked *tracked, Relation rel, CdcUsing * using)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	Relation	log = table_open(tracked->logrelid, AccessShareLock);
+	Node	   *expr = copyObject(using->raw);
+	RenameContext context;
+
+	context.rel = rel;
+	context.log = RelationGetDescr(log);
+	context.failed = false;
+	(void) rename_columns(expr, &context);
+	if (!context.failed)
+	{
+		ParseNamespaceItem *item;
+		Node	   *planned;
+
+		item = addRangeTableEntryForRelation(pstate, log, AccessShareLock, NULL,
+											 false, true);
+		addNSItemToQuery(pstate, item, false, true, true);
+		expr = transformExpr(pstate, expr, EXPR_KIND_ALTER_COL_TRANSFORM);
+		assign_expr_collations(pstate, expr);
+		planned = (Node *) expression_planner((Expr *) copyObject(expr));
+		if (!contain_mutable_functions(expr) && is_trusted(expr, NULL) &&
+			is_trusted(planned, NULL))
+			using->cast = expr;
+	}
+	table_close(log, NoLock);
+	free_parsestate(pstate);
+}
+
+/*
  * What has to be done to a column of the log that is there, and whose column
- * of the table is too.  "with_using" says that the command gave the cast.
+ * of the table is too.  "using" is what the command gave for it, or NULL.
  */
 static ColumnStep
-column_step(Form_pg_attribute att, Form_pg_attribute log, bool with_using)
+column_step(Form_pg_attribute att, Form_pg_attribute log,
+			const CdcUsing * using)
 {
 	Oid			type;
 	int32		typmod;
@@ -283,7 +424,7 @@ column_step(Form_pg_attribute att, Form_pg_attribute log, bool with_using)
 
 	cast = cast_expression(log, type, typmod);
 	if (cast == NULL)
-		return STEP_CLEAR;
+		return using && using->cast ? STEP_USING : STEP_CLEAR;
 	if (type == log->atttypid && att->attcollation == log->attcollation &&
 		(keeps_bytes(cast) || type == VARCHAROID))
 		return STEP_TYPMOD;
@@ -293,8 +434,8 @@ column_step(Form_pg_attribute att, Form_pg_attribute log, bool with_using)
 	/* the log need not obey a limit of length that its rows are older than */
 	if (type == VARCHAROID && keeps_bytes(cast_expression(log, type, -1)))
 		return STEP_RELABEL;
-	if (with_using && !is_lossless(log, type, typmod))
-		return STEP_CLEAR;
+	if (using && !is_lossless(log, type, typmod))
+		return using->cast ? STEP_USING : STEP_CLEAR;
 	return is_trusted(cast, NULL) ? STEP_CAST : STEP_CLEAR;
 }
 
@@ -326,20 +467,30 @@ in_step(TupleDesc source, TupleDesc log)
 }
 
 /*
- * Does the log of a tracked table have the table's columns?  Keeps no lock.
+ * Does the log of a tracked table have the table's columns?  *plain is set if
+ * none of them is of a domain.  Keeps no lock.
  */
 bool
-cdc_log_in_step(const CdcTracked *tracked)
+cdc_log_in_step(const CdcTracked *tracked, bool *plain)
 {
 	Relation	rel = try_table_open(tracked->relid, AccessShareLock);
 	Relation	log;
 	bool		result;
 
+	*plain = false;
 	if (rel == NULL)
 		return true;
 	log = try_table_open(tracked->logrelid, AccessShareLock);
 	result = log == NULL ||
 		in_step(RelationGetDescr(rel), RelationGetDescr(log));
+	*plain = true;
+	for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
+
+		if (!att->attisdropped && get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			*plain = false;
+	}
 	if (log)
 		table_close(log, AccessShareLock);
 	table_close(rel, AccessShareLock);
@@ -355,7 +506,7 @@ cdc_log_in_step(const CdcTracked *tracked)
  */
 const char *
 cdc_rewrite_reason(const CdcTracked *tracked, Relation rel, int reason,
-				   List *using_columns)
+				   List *usings)
 {
 	TupleDesc	source = RelationGetDescr(rel);
 	Relation	log;
@@ -378,7 +529,7 @@ cdc_rewrite_reason(const CdcTracked *tracked, Relation rel, int reason,
 			continue;
 		if (pos >= desc->natts)
 			result = "the table was rewritten with values for a new column";
-		else if (list_member(using_columns, makeString(NameStr(att->attname))))
+		else if (find_using(usings, NameStr(att->attname)))
 			result = psprintf("the values of column \"%s\" were replaced",
 							  NameStr(att->attname));
 		else if (!TupleDescAttr(desc, pos)->attisdropped)
@@ -415,13 +566,12 @@ storage_of(Oid relid)
 /*
  * Make the log of a tracked table have the table's columns.
  *
- * "using_columns" are the columns, as String nodes, for which the command gave
- * a cast of its own.  The caller has the rights of the extension's owner, and
+ * "usings" is a list of CdcUsing.  The caller has the rights of the extension's owner, and
  * the command holds a lock on the table that keeps out everybody who writes to
  * the log.
  */
 void
-cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
+cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *usings)
 {
 	TupleDesc	source = CreateTupleDescCopyConstr(RelationGetDescr(rel));
 	ColumnStep *steps = palloc0(sizeof(ColumnStep) * source->natts);
@@ -459,16 +609,15 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 			TupleDescAttr(desc, pos)->attisdropped)
 			continue;
 		steps[i] = column_step(att, TupleDescAttr(desc, pos),
-							   list_member(using_columns,
-										   makeString(NameStr(att->attname))));
+							   find_using(usings, NameStr(att->attname)));
 		most = Max(most, steps[i]);
 	}
 	table_close(log, NoLock);
 
 	nsegments = cdc_segments_fetch(tracked->table_id, &segments);
 	before = storage_of(tracked->logrelid);
-	if (most == STEP_CAST &&
-		!try_change_segments(source, segments, nsegments, steps))
+	if ((most == STEP_CAST || most == STEP_USING) &&
+		!try_change_segments(source, segments, nsegments, steps, usings))
 		most = STEP_CLEAR;
 	if (most == STEP_CLEAR)
 	{
@@ -479,8 +628,8 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
 			if (steps[i] >= STEP_CAST)
 				steps[i] = STEP_CLEAR;
 	}
-	if (most != STEP_CAST)
-		change_segments(source, segments, nsegments, steps);
+	if (most != STEP_CAST && most != STEP_USING)
+		change_segments(source, segments, nsegments, steps, usings);
 
 	/* a cast may turn out to do nothing; all segments got the same */
 	if (storage_of(tracked->logrelid) != before)
@@ -496,7 +645,7 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *using_columns)
  */
 static bool
 try_change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
-					const ColumnStep * steps)
+					const ColumnStep * steps, List *usings)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -506,7 +655,7 @@ try_change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		change_segments(source, segments, nsegments, steps);
+		change_segments(source, segments, nsegments, steps, usings);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -534,14 +683,14 @@ try_change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
  */
 static void
 change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
-				const ColumnStep * steps)
+				const ColumnStep * steps, List *usings)
 {
 	char	   *suffix = psprintf("_%lld", (long long) cdc_xact_number());
 
 	for (int i = 0; i < nsegments; i++)
 	{
 		drop_columns(source, segments[i].logrelid);
-		change_columns(source, segments[i].logrelid, steps);
+		change_columns(source, segments[i].logrelid, steps, usings);
 		add_columns(source, segments[i].logrelid, suffix);
 	}
 }
@@ -677,7 +826,8 @@ add_columns(TupleDesc source, Oid logrelid, const char *suffix)
  * Change the types of the columns of a segment.
  */
 static void
-change_columns(TupleDesc source, Oid logrelid, const ColumnStep * steps)
+change_columns(TupleDesc source, Oid logrelid, const ColumnStep * steps,
+			   List *usings)
 {
 	Relation	log = table_open(logrelid, AccessExclusiveLock);
 	TupleDesc	desc = CreateTupleDescCopy(RelationGetDescr(log));
@@ -707,6 +857,9 @@ change_columns(TupleDesc source, Oid logrelid, const ColumnStep * steps)
 			null->location = -1;
 			def->raw_default = (Node *) null;
 		}
+		else if (steps[i] == STEP_USING)
+			def->cooked_default = find_using(usings,
+											 NameStr(TupleDescAttr(source, i)->attname))->cast;
 		cmds = lappend(cmds, make_command(AT_AlterColumnType,
 										  NameStr(old->attname), (Node *) def));
 	}
