@@ -47,12 +47,12 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "armed.h"
 #include "capture.h"
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "partition.h"
 #include "restore.h"
-#include "ddl.h"
 #include "segment.h"
 
 /* A statement that changes more rows than this uses a bulk insert */

@@ -54,7 +54,7 @@ typedef enum ColumnMapping
 	MAP_NONE,					/* they are the same */
 	MAP_BY_NAME,				/* typed functions */
 	MAP_BY_LOG					/* views: by the log's names of them */
-}			ColumnMapping;
+} ColumnMapping;
 
 static Datum changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 							ColumnMapping mapping);

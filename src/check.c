@@ -56,9 +56,9 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "armed.h"
 #include "capture.h"
 #include "cdc_changelog.h"
-#include "ddl.h"
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"

@@ -29,8 +29,8 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "armed.h"
 #include "cdc_changelog.h"
-#include "ddl.h"
 #include "horizon.h"
 #include "partition.h"
 #include "range.h"

@@ -92,7 +92,7 @@ typedef enum ColumnStep
 	STEP_CAST,					/* other bytes */
 	STEP_USING,					/* what the command gave */
 	STEP_CLEAR					/* old values cannot be cast */
-}			ColumnStep;
+} ColumnStep;
 
 static void column_type(Form_pg_attribute att, Oid *type, int32 *typmod);
 static Node *cast_expression(Form_pg_attribute from, Oid type, int32 typmod);
@@ -100,9 +100,9 @@ static bool keeps_bytes(Node *cast);
 static bool is_trusted(Node *expr, void *context);
 static bool is_trusted_function(Oid funcid);
 static bool is_lossless(Form_pg_attribute from, Oid type, int32 typmod);
-static CdcUsing * find_using(List *usings, const char *column);
+static CdcUsing *find_using(List *usings, const char *column);
 static ColumnStep column_step(Form_pg_attribute att, Form_pg_attribute log,
-							  const CdcUsing * using);
+							  const CdcUsing *using);
 static bool in_step(TupleDesc source, TupleDesc log);
 static Oid	storage_of(Oid relid);
 static void alter_log(Oid logrelid, List *cmds);
@@ -111,12 +111,12 @@ static AlterTableCmd *make_command(AlterTableType subtype, const char *column,
 static void drop_columns(TupleDesc source, Oid logrelid);
 static void add_columns(TupleDesc source, Oid logrelid, const char *suffix);
 static void change_columns(TupleDesc source, Oid logrelid,
-						   const ColumnStep * steps, List *usings);
+						   const ColumnStep *steps, List *usings);
 static void change_segments(TupleDesc source, CdcSegment *segments,
-							int nsegments, const ColumnStep * steps,
+							int nsegments, const ColumnStep *steps,
 							List *usings);
 static bool try_change_segments(TupleDesc source, CdcSegment *segments,
-								int nsegments, const ColumnStep * steps,
+								int nsegments, const ColumnStep *steps,
 								List *usings);
 static void set_attribute(Oid relid, AttrNumber attnum, const Datum *values,
 						  const bool *replaces);
@@ -309,7 +309,7 @@ typedef struct RenameContext
 	Relation	rel;			/* the table */
 	TupleDesc	log;
 	bool		failed;
-}			RenameContext;
+} RenameContext;
 
 /*
  * Make an expression on columns of the table one on columns of the log.  Only
@@ -317,7 +317,7 @@ typedef struct RenameContext
  * same type in both.
  */
 static bool
-rename_columns(Node *node, RenameContext * context)
+rename_columns(Node *node, RenameContext *context)
 {
 	if (node == NULL)
 		return false;
@@ -375,7 +375,7 @@ rename_columns(Node *node, RenameContext * context)
  * of users, for it is going to be run with other rights.
  */
 void
-cdc_using_prepare(const CdcTracked *tracked, Relation rel, CdcUsing * using)
+cdc_using_prepare(const CdcTracked *tracked, Relation rel, CdcUsing *using)
 {
 	ParseState *pstate = make_parsestate(NULL);
 	Relation	log = table_open(tracked->logrelid, AccessShareLock);
@@ -411,7 +411,7 @@ cdc_using_prepare(const CdcTracked *tracked, Relation rel, CdcUsing * using)
  */
 static ColumnStep
 column_step(Form_pg_attribute att, Form_pg_attribute log,
-			const CdcUsing * using)
+			const CdcUsing *using)
 {
 	Oid			type;
 	int32		typmod;
@@ -645,7 +645,7 @@ cdc_reshape_log(const CdcTracked *tracked, Relation rel, List *usings)
  */
 static bool
 try_change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
-					const ColumnStep * steps, List *usings)
+					const ColumnStep *steps, List *usings)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -683,7 +683,7 @@ try_change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
  */
 static void
 change_segments(TupleDesc source, CdcSegment *segments, int nsegments,
-				const ColumnStep * steps, List *usings)
+				const ColumnStep *steps, List *usings)
 {
 	char	   *suffix = psprintf("_%lld", (long long) cdc_xact_number());
 
@@ -826,7 +826,7 @@ add_columns(TupleDesc source, Oid logrelid, const char *suffix)
  * Change the types of the columns of a segment.
  */
 static void
-change_columns(TupleDesc source, Oid logrelid, const ColumnStep * steps,
+change_columns(TupleDesc source, Oid logrelid, const ColumnStep *steps,
 			   List *usings)
 {
 	Relation	log = table_open(logrelid, AccessExclusiveLock);

@@ -79,15 +79,15 @@ typedef struct TypedParams
 	Datum	   *modes;
 	Datum	   *names;
 	int			nin;			/* those before the output columns */
-}			TypedParams;
+} TypedParams;
 
 static char *function_name(const char *table, int number);
 static bool is_foreign_function(HeapTuple tuple);
 static char *choose_function_name(Relation rel, bool replace);
 static int64 function_stamp(const CdcTracked *tracked);
-static void read_params(HeapTuple tuple, TypedParams * params);
-static List *output_columns(const TypedParams * params);
-static void write_columns(HeapTuple tuple, const TypedParams * params,
+static void read_params(HeapTuple tuple, TypedParams *params);
+static List *output_columns(const TypedParams *params);
+static void write_columns(HeapTuple tuple, const TypedParams *params,
 						  List *columns);
 static bool has_dependents(Oid funcid);
 static List *table_columns(Relation rel);
@@ -341,7 +341,7 @@ cdc_typed_find(int32 table_id, Oid owner)
  * Take the parameters of a function apart.
  */
 static void
-read_params(HeapTuple tuple, TypedParams * params)
+read_params(HeapTuple tuple, TypedParams *params)
 {
 	bool		isnull;
 	Datum		datum;
@@ -385,7 +385,7 @@ add_column(List *columns, const char *name, Oid type)
  * The output columns of a function, as a list of TypedColumn.
  */
 static List *
-output_columns(const TypedParams * params)
+output_columns(const TypedParams *params)
 {
 	List	   *result = NIL;
 
@@ -445,7 +445,7 @@ cdc_typed_placeholder(const char *name)
  * Give a function other output columns.
  */
 static void
-write_columns(HeapTuple tuple, const TypedParams * params, List *columns)
+write_columns(HeapTuple tuple, const TypedParams *params, List *columns)
 {
 	Oid			funcid = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
 	int			nargs = params->nin + list_length(columns);
