@@ -53,7 +53,7 @@ typedef struct CdcRunList
 
 extern void cdc_log_check_width(Relation source);
 extern Oid	cdc_log_create(Relation source, int32 table_id, int32 segment,
-							   Oid like);
+						   Oid like);
 extern List *cdc_log_column_names(Oid logrelid);
 extern bool cdc_log_matches(TupleDesc source, TupleDesc log);
 extern CdcLogMap *cdc_log_map(Relation source, TupleDesc logdesc,

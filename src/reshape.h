@@ -22,13 +22,13 @@ typedef struct CdcUsing
 	char	   *column;
 	Node	   *raw;			/* the expression as it was written */
 	Node	   *cast;			/* the same for rows of the log, or NULL */
-}			CdcUsing;
+} CdcUsing;
 
 extern const char *cdc_rewrite_reason(const CdcTracked *tracked, Relation rel,
 									  int reason, List *usings);
 extern bool cdc_log_in_step(const CdcTracked *tracked, bool *plain);
 extern void cdc_using_prepare(const CdcTracked *tracked, Relation rel,
-							  CdcUsing * using);
+							  CdcUsing *using);
 extern void cdc_reshape_log(const CdcTracked *tracked, Relation rel,
 							List *usings);
 

@@ -198,7 +198,7 @@ write_row(ResultWriter *w, TupleTableSlot *slot, HeapTuple tuple,
  */
 void
 cdc_reader_write_result(Reader *reader, Tuplestorestate *store, TupleDesc desc,
-			 bool content)
+						bool content)
 {
 	ResultWriter w = {0};
 	CdcOutputRow row;
