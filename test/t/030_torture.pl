@@ -78,9 +78,10 @@ sub draw
 	return int($random / 65536) % $n;
 }
 
+# One of a list, or undef if it is empty
 sub pick
 {
-	return $_[ draw(scalar @_) ];
+	return scalar(@_) ? $_[ draw(scalar @_) ] : undef;
 }
 
 sub failed
