@@ -256,7 +256,7 @@ BEGIN
           END IF;
         EXCEPTION WHEN division_by_zero OR data_exception OR datatype_mismatch OR check_violation OR undefined_function
                     OR cannot_coerce OR feature_not_supported OR undefined_column OR collation_mismatch OR duplicate_column
-                    OR dependent_objects_still_exist OR invalid_column_definition THEN
+                    OR dependent_objects_still_exist OR invalid_column_definition OR syntax_error THEN
           INSERT INTO note (what) VALUES (format('%s failed or was rolled back: %s', c.cmd, SQLERRM));
         END;
       END LOOP;
