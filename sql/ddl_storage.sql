@@ -97,6 +97,22 @@ COMMIT;
 SELECT id, v, _change_type FROM t_changelog(3, NULL) ORDER BY 1;
 SELECT check_t();
 ALTER TABLE t SET TABLESPACE pg_default;
+-- the rows of the transaction move to other blocks of the log
+CREATE TABLE m (id int, v text);
+INSERT INTO m VALUES (0, 'first');
+SELECT cdc.track('m');
+BEGIN;
+INSERT INTO m SELECT i, repeat('x', 100) FROM generate_series(1, 20000) i;
+ROLLBACK;
+BEGIN;
+INSERT INTO m SELECT i, repeat('y', 100) FROM generate_series(1, 3000) i;
+ALTER TABLE m ALTER id TYPE bigint;
+SELECT id, v, _change_type FROM m_changelog();
+INSERT INTO m SELECT i, repeat('z', 100) FROM generate_series(1, 3000) i;
+SELECT id, v, _change_type FROM m_changelog();
+COMMIT;
+SELECT count(*), _change_type FROM m_changelog(0) GROUP BY 2;
+SELECT * FROM cdc.verify('m');
 -- a copy of its definition is not tracked
 CREATE TABLE like_t (LIKE t INCLUDING ALL);
 INSERT INTO like_t VALUES (1, 'v', 'b', 2);
