@@ -71,7 +71,7 @@ need_template()
 	then
 		sql "INSERT INTO template
 			SELECT i, (ARRAY['new', 'paid', 'packed', 'shipped'])[1 + i % 4],
-				(i * 7919 % 1000000) / 100.0,
+				(i::bigint * 7919 % 1000000) / 100.0,
 				rpad(md5(i::text), 40, 'note of the order'),
 				timestamptz '2026-01-01' + i * interval '1 second'
 			FROM generate_series(1, $(scaled 1000000)) i;
