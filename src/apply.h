@@ -26,6 +26,14 @@ typedef struct CdcApplyOptions
 	const char *soft_delete;	/* boolean column that marks deletes, or NULL */
 	bool		ignore_null_updates;	/* NULL keeps the target's value */
 	bool		deduplicate;	/* several actions per key are no error */
+	const char *consumer;		/* whose positions move, or NULL */
+	bool		nowait;			/* do not wait for the consumer's lock */
+	bool		complete;		/* rows without an upsert are deleted, too */
+	bool		append;			/* insert the rows as they come; no keys */
+	bool		history;		/* keep the versions of each key */
+	List	   *history_exclude;	/* columns (char *) that make no version */
+	bool		defer_triggers; /* the caller fires the AFTER triggers */
+	const char *max_deletes;	/* a number or percentage, or NULL */
 } CdcApplyOptions;
 
 /* What became of the actions; the sum is their number */

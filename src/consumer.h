@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * consumer.h
+ *		Named positions in the changelogs of tables.
+ *
+ * Copyright (c) 2026, the cdc_changelog authors
+ *
+ * IDENTIFICATION
+ *		src/consumer.h
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CDC_CONSUMER_H
+#define CDC_CONSUMER_H
+
+#include "apply.h"
+#include "utils/snapshot.h"
+
+/* What a consumer reads of a table in the current transaction */
+typedef struct CdcPin
+{
+	bool		incremental;	/* if not, the whole content at "to" */
+	int64		from;			/* excluded; its position */
+	int64		to;				/* included; where the transaction cuts */
+	Snapshot	snapshot;		/* sees all up to there; stays registered until
+								 * the transaction ends */
+} CdcPin;
+
+/* An application of what a consumer reads to a target */
+typedef struct CdcConsumerRun CdcConsumerRun;
+
+extern void cdc_consumer_pin(const char *consumer, Oid relid, bool nowait,
+							 CdcPin *pin);
+extern void cdc_consumer_pin_group(List *consumers, bool nowait);
+
+extern CdcConsumerRun *cdc_consumer_begin(const char *consumer, Oid target,
+										  bool nowait);
+extern bool cdc_consumer_full(const CdcConsumerRun *run);
+extern bool cdc_consumer_again(CdcConsumerRun *run);
+extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
+extern void cdc_consumer_finish(CdcConsumerRun *run,
+								const CdcApplyResult *result);
+
+#endif							/* CDC_CONSUMER_H */
