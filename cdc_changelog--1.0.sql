@@ -345,6 +345,13 @@ CREATE FUNCTION cdc.apply_changelog(target regclass,
                               soft_delete text DEFAULT NULL,
                               ignore_null_updates boolean DEFAULT false,
                               deduplicate boolean DEFAULT false,
+                              consumer text DEFAULT NULL,
+                              nowait boolean DEFAULT false,
+                              complete boolean DEFAULT false,
+                              append boolean DEFAULT false,
+                              history boolean DEFAULT false,
+                              history_exclude text[] DEFAULT NULL,
+                              max_deletes text DEFAULT NULL,
                               OUT inserted bigint,
                               OUT updated bigint,
                               OUT deleted bigint,
@@ -353,7 +360,7 @@ CREATE FUNCTION cdc.apply_changelog(target regclass,
                               OUT stale bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'cdc_apply_changelog';
-COMMENT ON FUNCTION cdc.apply_changelog(regclass, text, text[], text, text, text, boolean, boolean) IS
+COMMENT ON FUNCTION cdc.apply_changelog(regclass, text, text[], text, text, text, boolean, boolean, text, boolean, boolean, boolean, boolean, text[], text) IS
 'makes the rows of a table follow a changelog, a table or view or SELECT, matching them by key columns; returns what became of the changes';
 
 --

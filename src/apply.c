@@ -70,10 +70,21 @@ enum
 	ARG_SEQUENCE_BY,
 	ARG_SOFT_DELETE,
 	ARG_IGNORE_NULL_UPDATES,
-	ARG_DEDUPLICATE
+	ARG_DEDUPLICATE,
+	ARG_CONSUMER,
+	ARG_NOWAIT,
+	ARG_COMPLETE,
+	ARG_APPEND,
+	ARG_HISTORY,
+	ARG_HISTORY_EXCLUDE,
+	ARG_MAX_DELETES
 };
 
-static List *get_keys(ArrayType *array);
+static char *text_argument(FunctionCallInfo fcinfo, int arg);
+static bool bool_argument(FunctionCallInfo fcinfo, int arg);
+static List *names_argument(FunctionCallInfo fcinfo, int arg,
+							const char *what);
+static void check_options(const CdcApplyOptions *options);
 static void check_privileges(Oid relid);
 static void lock_target(Oid relid);
 static void describe_target(ApplyState *state);
@@ -96,7 +107,9 @@ PG_FUNCTION_INFO_V1(cdc_apply_changelog);
 
 /*
  * cdc.apply_changelog(target, changelog, keys, filter, sequence_by,
- *					   soft_delete, ignore_null_updates, deduplicate)
+ *					   soft_delete, ignore_null_updates, deduplicate,
+ *					   consumer, nowait, complete, append, history,
+ *					   history_exclude, max_deletes)
  */
 Datum
 cdc_apply_changelog(PG_FUNCTION_ARGS)
@@ -115,24 +128,27 @@ cdc_apply_changelog(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changelog must not be null")));
-	if (PG_ARGISNULL(ARG_KEYS))
+	options.target = PG_GETARG_OID(ARG_TARGET);
+	options.changelog = text_argument(fcinfo, ARG_CHANGELOG);
+	options.append = bool_argument(fcinfo, ARG_APPEND);
+	if (PG_ARGISNULL(ARG_KEYS) && !options.append)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("keys must not be null")));
-
-	options.target = PG_GETARG_OID(ARG_TARGET);
-	options.changelog = text_to_cstring(PG_GETARG_TEXT_PP(ARG_CHANGELOG));
-	options.keys = get_keys(PG_GETARG_ARRAYTYPE_P(ARG_KEYS));
-	if (!PG_ARGISNULL(ARG_FILTER))
-		options.filter = text_to_cstring(PG_GETARG_TEXT_PP(ARG_FILTER));
-	if (!PG_ARGISNULL(ARG_SEQUENCE_BY))
-		options.sequence_by = text_to_cstring(PG_GETARG_TEXT_PP(ARG_SEQUENCE_BY));
-	if (!PG_ARGISNULL(ARG_SOFT_DELETE))
-		options.soft_delete = text_to_cstring(PG_GETARG_TEXT_PP(ARG_SOFT_DELETE));
-	options.ignore_null_updates = !PG_ARGISNULL(ARG_IGNORE_NULL_UPDATES) &&
-		PG_GETARG_BOOL(ARG_IGNORE_NULL_UPDATES);
-	options.deduplicate = !PG_ARGISNULL(ARG_DEDUPLICATE) &&
-		PG_GETARG_BOOL(ARG_DEDUPLICATE);
+	options.keys = names_argument(fcinfo, ARG_KEYS, "keys");
+	options.filter = text_argument(fcinfo, ARG_FILTER);
+	options.sequence_by = text_argument(fcinfo, ARG_SEQUENCE_BY);
+	options.soft_delete = text_argument(fcinfo, ARG_SOFT_DELETE);
+	options.ignore_null_updates = bool_argument(fcinfo,
+												ARG_IGNORE_NULL_UPDATES);
+	options.deduplicate = bool_argument(fcinfo, ARG_DEDUPLICATE);
+	options.consumer = text_argument(fcinfo, ARG_CONSUMER);
+	options.nowait = bool_argument(fcinfo, ARG_NOWAIT);
+	options.complete = bool_argument(fcinfo, ARG_COMPLETE);
+	options.history = bool_argument(fcinfo, ARG_HISTORY);
+	options.history_exclude = names_argument(fcinfo, ARG_HISTORY_EXCLUDE,
+											 "history_exclude");
+	options.max_deletes = text_argument(fcinfo, ARG_MAX_DELETES);
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -166,6 +182,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	ListCell   *lc;
 
 	memset(result, 0, sizeof(CdcApplyResult));
+	check_options(options);
 	state->options = options;
 	state->result = result;
 	state->context = context;
@@ -204,18 +221,40 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 }
 
 /*
- * The keys argument as a list of strings, each name once.
+ * A text argument as a string, or NULL.
+ */
+static char *
+text_argument(FunctionCallInfo fcinfo, int arg)
+{
+	return PG_ARGISNULL(arg) ? NULL :
+		text_to_cstring(PG_GETARG_TEXT_PP(arg));
+}
+
+/*
+ * A boolean argument; NULL is false.
+ */
+static bool
+bool_argument(FunctionCallInfo fcinfo, int arg)
+{
+	return !PG_ARGISNULL(arg) && PG_GETARG_BOOL(arg);
+}
+
+/*
+ * A text[] argument as a list of strings, each name once; NIL for NULL.
+ * "what" is its name for messages.
  */
 static List *
-get_keys(ArrayType *array)
+names_argument(FunctionCallInfo fcinfo, int arg, const char *what)
 {
-	List	   *keys = NIL;
+	List	   *names = NIL;
 	Datum	   *elems;
 	bool	   *nulls;
 	int			nelems;
 
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT,
-					  &elems, &nulls, &nelems);
+	if (PG_ARGISNULL(arg))
+		return NIL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(arg), TEXTOID, -1, false,
+					  TYPALIGN_INT, &elems, &nulls, &nelems);
 	for (int i = 0; i < nelems; i++)
 	{
 		char	   *name;
@@ -224,15 +263,33 @@ get_keys(ArrayType *array)
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("keys must not contain null")));
+					 errmsg("%s must not contain null", what)));
 		name = TextDatumGetCString(elems[i]);
-		foreach(lc, keys)
+		foreach(lc, names)
 			if (strcmp(lfirst(lc), name) == 0)
 			break;
 		if (lc == NULL)
-			keys = lappend(keys, name);
+			names = lappend(names, name);
 	}
-	return keys;
+	return names;
+}
+
+/*
+ * Raises an error for what is not there yet.
+ */
+static void
+check_options(const CdcApplyOptions *options)
+{
+	const char *missing = options->consumer != NULL ? "consumer" :
+		options->complete ? "complete" :
+		options->append ? "append" :
+		options->history ? "history" :
+		options->max_deletes != NULL ? "max_deletes" : NULL;
+
+	if (missing != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("option \"%s\" is not supported", missing)));
 }
 
 /*
