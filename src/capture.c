@@ -71,7 +71,9 @@ typedef struct CaptureEntry
 	Oid			checked;		/* trigger that was found to be one of ours */
 	CdcTracked	tracked;		/* the tracked table */
 	CdcLogMap  *map;			/* from the relation's rows to log rows */
-	MemoryContext context;		/* holds the map; NULL if there is none */
+	TupleTableSlot *slots[2];	/* for rows of transition tables */
+	bool		slots_busy;		/* an outer call reads with them */
+	MemoryContext context;		/* holds all that; NULL if there is none */
 } CaptureEntry;
 
 /* A reader of a transition table */
@@ -155,6 +157,7 @@ lookup_entry(Relation rel)
 		entry->valid = false;
 		entry->checked = InvalidOid;
 		entry->context = NULL;
+		entry->slots_busy = false;
 		memset(&entry->tracked, 0, sizeof(CdcTracked));
 	}
 	if (!entry->valid)
@@ -180,6 +183,8 @@ fill_entry(CaptureEntry *entry, Relation rel)
 		MemoryContextDelete(entry->context);
 	entry->context = NULL;
 	entry->map = NULL;
+	entry->slots[0] = entry->slots[1] = NULL;
+	entry->slots_busy = false;
 
 	entry->tracked_p = cdc_tracked_lookup(entry->relid, &entry->tracked);
 	if (!entry->tracked_p && cdc_partition_tracked(entry->relid, &entry->tracked))
@@ -324,24 +329,53 @@ capture_statement(CaptureEntry *entry, TriggerData *trigdata)
 }
 
 /*
+ * Provide the slots to read transition tables with.  They are kept, because
+ * making them costs a small statement dearly; a call that failed may have left
+ * rows in them, whose memory is gone.
+ */
+static void
+prepare_slots(CaptureEntry *entry, TupleDesc desc)
+{
+	if (entry->slots[0] == NULL)
+	{
+		MemoryContext oldcontext = MemoryContextSwitchTo(entry->context);
+		/* with the values that rows lack which are older than a column */
+		TupleDesc	copy = CreateTupleDescCopyConstr(desc);
+
+		entry->slots[0] = MakeTupleTableSlot(copy, &TTSOpsMinimalTuple);
+		entry->slots[1] = MakeTupleTableSlot(copy, &TTSOpsMinimalTuple);
+		MemoryContextSwitchTo(oldcontext);
+	}
+	else if (entry->slots_busy)
+	{
+		for (int i = 0; i < lengthof(entry->slots); i++)
+		{
+			entry->slots[i]->tts_flags &= ~TTS_FLAG_SHOULDFREE;
+			ExecClearTuple(entry->slots[i]);
+		}
+	}
+	entry->slots_busy = true;
+}
+
+/*
  * Start reading a transition table with a read pointer of our own: triggers
  * share the store.
  */
 static void
 begin_transition(TransitionReader *reader, Tuplestorestate *store,
-				 TupleDesc desc)
+				 TupleTableSlot *slot)
 {
 	reader->store = store;
 	reader->pointer = tuplestore_alloc_read_pointer(store, EXEC_FLAG_REWIND);
 	tuplestore_select_read_pointer(store, reader->pointer);
 	tuplestore_rescan(store);
-	reader->slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	reader->slot = slot;
 }
 
 static void
 end_transition(TransitionReader *reader)
 {
-	ExecDropSingleTupleTableSlot(reader->slot);
+	ExecClearTuple(reader->slot);
 	tuplestore_select_read_pointer(reader->store, 0);
 }
 
@@ -385,14 +419,16 @@ capture_transitions(CaptureEntry *entry, Tuplestorestate *store, bool inserted,
 	table = cdc_xact_table(&entry->tracked);
 	tx = cdc_xact_number();
 	if (count > BULK_ROWS)
-		bistate = GetBulkInsertState();
-	begin_transition(&reader, store, desc);
+		bistate = cdc_log_begin_bulk();
+	prepare_slots(entry, desc);
+	begin_transition(&reader, store, entry->slots[0]);
 	while (tuplestore_gettupleslot(store, true, false, reader.slot))
 	{
 		CHECK_FOR_INTERRUPTS();
 		external |= add_row(entry->map, table, reader.slot, inserted, tx, bistate);
 	}
 	end_transition(&reader);
+	entry->slots_busy = false;
 
 	/*
 	 * Values stored elsewhere may become unreachable before the transaction
@@ -438,8 +474,9 @@ capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 	if (tuplestore_tuple_count(olds) == 0 && tuplestore_tuple_count(news) == 0)
 		return;
 
-	begin_transition(&from, olds, desc);
-	begin_transition(&to, news, desc);
+	prepare_slots(entry, desc);
+	begin_transition(&from, olds, entry->slots[0]);
+	begin_transition(&to, news, entry->slots[1]);
 	for (;;)
 	{
 		bool		got_old = tuplestore_gettupleslot(olds, true, false, from.slot);
@@ -455,7 +492,7 @@ capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 			table = cdc_xact_table(&entry->tracked);
 			tx = cdc_xact_number();
 			if (tuplestore_tuple_count(olds) > BULK_ROWS / 2)
-				bistate = GetBulkInsertState();
+				bistate = cdc_log_begin_bulk();
 		}
 		if (got_old)
 			external |= add_row(entry->map, table, from.slot, false, tx, bistate);
@@ -464,6 +501,7 @@ capture_update(CaptureEntry *entry, Tuplestorestate *olds,
 	}
 	end_transition(&from);
 	end_transition(&to);
+	entry->slots_busy = false;
 
 	if (table && (external || bistate))
 		cdc_xact_flush(table, bistate);
@@ -564,7 +602,7 @@ capture_content(const CdcLogMap *map, const CdcTracked *tracked, Relation rel,
 		{
 			table = cdc_xact_table(tracked);
 			tx = cdc_xact_number();
-			bistate = GetBulkInsertState();
+			bistate = cdc_log_begin_bulk();
 		}
 		add_row(map, table, slot, inserted, tx, bistate);
 	}

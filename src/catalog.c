@@ -27,6 +27,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tupmacs.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
@@ -73,6 +74,9 @@ static Oid	catalog_oids[CDC_NUM_CATALOG_RELS];
 
 /* Is it known that cdc.snapshot has no index but its primary key? */
 static bool snapshot_index_known = false;
+
+/* Does the pattern for rows of cdc.snapshot fit the table? */
+static bool snapshot_pattern_known = false;
 
 /* Entry of the cache of tracked tables */
 typedef struct TrackedEntry
@@ -130,14 +134,14 @@ relcache_callback(Datum arg, Oid relid)
 			if (catalog_oids[i] == relid)
 			{
 				catalog_oids[i] = InvalidOid;
-				snapshot_index_known = false;
+				snapshot_index_known = snapshot_pattern_known = false;
 			}
 		}
 		return;
 	}
 
 	memset(catalog_oids, 0, sizeof(catalog_oids));
-	snapshot_index_known = false;
+	snapshot_index_known = snapshot_pattern_known = false;
 	hash_seq_init(&status, tracked_cache);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		entry->valid = false;
@@ -535,16 +539,14 @@ cdc_tracked_delete(int32 table_id)
 }
 
 /*
- * Add a row to cdc.snapshot.
+ * The columns of a row of cdc.snapshot.  What they point to is allocated in the
+ * current memory context.
  */
-void
-cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row)
+static void
+encode_snapshot(int32 table_id, const CdcSnapshotRow *row, Datum *values,
+				bool *nulls)
 {
-	Datum		values[Natts_cdc_snapshot];
-	bool		nulls[Natts_cdc_snapshot] = {0};
-	Relation	rel;
-	HeapTuple	tuple;
-
+	memset(nulls, 0, sizeof(bool) * Natts_cdc_snapshot);
 	values[Anum_cdc_snapshot_table_id - 1] = Int32GetDatum(table_id);
 	values[Anum_cdc_snapshot_segment - 1] = Int32GetDatum(row->segment);
 	values[Anum_cdc_snapshot_snapshot_id - 1] = Int64GetDatum(row->snapshot_id);
@@ -591,9 +593,74 @@ cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row)
 	}
 	else
 		nulls[Anum_cdc_snapshot_blocks - 1] = true;
+}
 
+/*
+ * Make a row of cdc.snapshot, to be freed by the caller.
+ *
+ * By far most rows have values of fixed width in the same columns.  They are
+ * made from a copy of the one before.
+ */
+static HeapTuple
+form_snapshot_tuple(TupleDesc desc, Datum *values, bool *nulls)
+{
+	static HeapTuple pattern = NULL;
+	static int	offsets[Natts_cdc_snapshot];
+	HeapTuple	tuple;
+	char	   *data;
+
+	if (nulls[Anum_cdc_snapshot_first_block - 1] ||
+		!nulls[Anum_cdc_snapshot_reason - 1] ||
+		!nulls[Anum_cdc_snapshot_blocks - 1])
+		return heap_form_tuple(desc, values, nulls);
+
+	if (pattern == NULL || !snapshot_pattern_known)
+	{
+		MemoryContext oldcontext = MemoryContextSwitchTo(TopMemoryContext);
+		int			offset = 0;
+
+		if (pattern)
+			heap_freetuple(pattern);
+		pattern = NULL;
+		pattern = heap_form_tuple(desc, values, nulls);
+		MemoryContextSwitchTo(oldcontext);
+		for (int i = 0; i < Natts_cdc_snapshot; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, i);
+
+			if (nulls[i])
+				continue;
+			Assert(att->attbyval);
+			offset = att_align_nominal(offset, att->attalign);
+			offsets[i] = offset;
+			offset += att->attlen;
+		}
+		snapshot_pattern_known = true;
+	}
+
+	tuple = heap_copytuple(pattern);
+	data = (char *) tuple->t_data + tuple->t_data->t_hoff;
+	for (int i = 0; i < Natts_cdc_snapshot; i++)
+		if (!nulls[i])
+			store_att_byval(data + offsets[i], values[i],
+							TupleDescAttr(desc, i)->attlen);
+	return tuple;
+}
+
+/*
+ * Add a row to cdc.snapshot.
+ */
+void
+cdc_snapshot_insert(int32 table_id, const CdcSnapshotRow *row)
+{
+	Datum		values[Natts_cdc_snapshot];
+	bool		nulls[Natts_cdc_snapshot];
+	Relation	rel;
+	HeapTuple	tuple;
+
+	encode_snapshot(table_id, row, values, nulls);
 	rel = table_open(require_catalog_oid(CDC_SNAPSHOT), RowExclusiveLock);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	tuple = form_snapshot_tuple(RelationGetDescr(rel), values, nulls);
 	insert_snapshot_tuple(rel, tuple, values);
 	heap_freetuple(tuple);
 	table_close(rel, RowExclusiveLock);
@@ -639,12 +706,15 @@ insert_snapshot_tuple(Relation rel, HeapTuple tuple, const Datum *values)
 	info.ii_Am = BTREE_AM_OID;
 	info.ii_Context = CurrentMemoryContext;
 
-	index = index_open(indexid, RowExclusiveLock);
+	/* the lock on the table protects the index as well */
+	index = RelationIdGetRelation(indexid);
+	if (!RelationIsValid(index))
+		elog(ERROR, "could not open relation with OID %u", indexid);
 	keys[0] = values[Anum_cdc_snapshot_table_id - 1];
 	keys[1] = values[Anum_cdc_snapshot_snapshot_id - 1];
 	index_insert(index, keys, keynulls, &tuple->t_self, rel,
 				 UNIQUE_CHECK_YES, false, &info);
-	index_close(index, NoLock);
+	RelationClose(index);
 }
 
 /*

@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/hio.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -43,6 +44,7 @@
 #include "catalog/toasting.h"
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -63,9 +65,11 @@ static TupleDesc carrier_desc = NULL;	/* a copy of the log's */
 static TupleTableSlot *carriers[MAX_BATCH];
 static int	ncarriers = 0;
 static bool carriers_busy = false;	/* some may hold a tuple */
+static bool carriers_valid = false; /* the log has not changed since */
 
 static TupleDesc log_tupdesc(TupleDesc source, TupleDesc like);
 static HeapTuple form_by_copy(const HeapTupleHeader header, Size len, int64 tx);
+static void carrier_callback(Datum arg, Oid relid);
 static void prepare_carriers(Relation log, int n);
 
 /*
@@ -368,6 +372,16 @@ cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot, int64 tx)
 }
 
 /*
+ * Relcache invalidation: the row type of the log may be another one.
+ */
+static void
+carrier_callback(Datum arg, Oid relid)
+{
+	if (relid == carrier_relid || relid == InvalidOid)
+		carriers_valid = false;
+}
+
+/*
  * Provide at least n slots for rows of a log.
  */
 static void
@@ -376,12 +390,16 @@ prepare_carriers(Relation log, int n)
 	MemoryContext oldcontext;
 
 	if (carrier_relid != RelationGetRelid(log) ||
-		!equalTupleDescs(carrier_desc, RelationGetDescr(log)))
+		(!carriers_valid &&
+		 !equalTupleDescs(carrier_desc, RelationGetDescr(log))))
 	{
 		if (carrier_context == NULL)
+		{
 			carrier_context = AllocSetContextCreate(TopMemoryContext,
 													"cdc_changelog slots",
 													ALLOCSET_DEFAULT_SIZES);
+			CacheRegisterRelcacheCallback(carrier_callback, (Datum) 0);
+		}
 		ncarriers = 0;
 		carrier_relid = InvalidOid;
 		MemoryContextReset(carrier_context);
@@ -390,6 +408,7 @@ prepare_carriers(Relation log, int n)
 		MemoryContextSwitchTo(oldcontext);
 		carrier_relid = RelationGetRelid(log);
 	}
+	carriers_valid = true;
 
 	oldcontext = MemoryContextSwitchTo(carrier_context);
 	while (ncarriers < n)
@@ -399,6 +418,24 @@ prepare_carriers(Relation log, int n)
 		ncarriers++;
 	}
 	MemoryContextSwitchTo(oldcontext);
+}
+
+/*
+ * Begin to write many rows.  To be freed with FreeBulkInsertState().
+ *
+ * The server's own bulk inserts go round in a small ring of buffers, and so
+ * wait for the WAL of each page to reach the disk before they may use its
+ * buffer again.  The pages of a log are going to be read soon, by those who
+ * follow it, and can as well stay where they are.
+ */
+BulkInsertState
+cdc_log_begin_bulk(void)
+{
+	BulkInsertState bistate = GetBulkInsertState();
+
+	FreeAccessStrategy(bistate->strategy);
+	bistate->strategy = NULL;
+	return bistate;
 }
 
 /*

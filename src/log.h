@@ -64,6 +64,7 @@ extern HeapTuple cdc_log_form_minimal(const CdcLogMap *map,
 extern HeapTuple cdc_log_form_slot(const CdcLogMap *map, TupleTableSlot *slot,
 								   int64 tx);
 
+extern BulkInsertState cdc_log_begin_bulk(void);
 extern void cdc_log_append(Relation log, HeapTuple *tuples, int ntuples,
 						   BulkInsertState bistate, CdcRunList *runs);
 extern void cdc_log_abort(void);
