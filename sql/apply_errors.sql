@@ -150,5 +150,50 @@ SELECT * FROM cdc.apply_changelog('an_t', 'an_changes', ARRAY['id']);
 ROLLBACK;
 SELECT * FROM an_t ORDER BY id;
 
+--
+-- the limit for deletes; nothing is changed beyond it
+--
+CREATE TABLE guarded (id int PRIMARY KEY, v text, gone boolean DEFAULT false);
+INSERT INTO guarded SELECT i, 'v' FROM generate_series(1, 200) i;
+CREATE VIEW seen AS TABLE guarded;
+CREATE VIEW deletes AS SELECT 'D' AS _change_type, i AS id, NULL AS v FROM generate_series(1, 11) i
+  UNION ALL SELECT 'I', 1000, 'new' UNION ALL SELECT 'D', 2000, NULL;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '10');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '5%');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '0');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], soft_delete => 'gone', max_deletes => '5.49%');
+BEGIN;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '100%', complete => true);
+ROLLBACK;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '199', complete => true);
+SELECT * FROM cdc.apply_changelog('seen', 'deletes', ARRAY['id'], max_deletes => '5%');
+SELECT count(*), sum(id), count(*) FILTER (WHERE gone) FROM guarded;
+-- only what is there and goes counts
+BEGIN;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '11');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '0%');
+ROLLBACK;
+BEGIN;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], soft_delete => 'gone', max_deletes => '5.5%');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], soft_delete => 'gone', max_deletes => '0');
+ROLLBACK;
+-- statistics that promise too much are not believed
+BEGIN;
+INSERT INTO guarded SELECT i, 'v' FROM generate_series(201, 20000) i;
+ANALYZE guarded;
+DELETE FROM guarded WHERE id > 200;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '5%');
+ROLLBACK;
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '-1');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '1.5');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '101%');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '%');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '5 %');
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], max_deletes => '5%%');
+-- options that do not go together
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], history_exclude => ARRAY['v']);
+SELECT * FROM cdc.apply_changelog('guarded', 'deletes', ARRAY['id'], history_exclude => ARRAY['v', NULL]);
+
 SET client_min_messages = warning;
 DROP SCHEMA apply_errors CASCADE;

@@ -194,6 +194,8 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	check_privileges(options->target);
 	lock_target(options->target);
 	describe_target(state);
+	state->complete = options->complete;
+	state->newer = state->sequence != NULL && !state->complete;
 
 	/*
 	 * Stored rows may point to values that were toasted in the tables of the
@@ -275,21 +277,40 @@ names_argument(FunctionCallInfo fcinfo, int arg, const char *what)
 }
 
 /*
- * Raises an error for what is not there yet.
+ * Raises an error for options that do not go together, and for what is not
+ * there yet.
  */
 static void
 check_options(const CdcApplyOptions *options)
 {
-	const char *missing = options->consumer != NULL ? "consumer" :
-		options->complete ? "complete" :
-		options->append ? "append" :
-		options->history ? "history" :
-		options->max_deletes != NULL ? "max_deletes" : NULL;
+	if (options->append)
+	{
+		const char *other = options->keys != NIL ? "keys" :
+			options->sequence_by != NULL ? "sequence_by" :
+			options->soft_delete != NULL ? "soft_delete" :
+			options->ignore_null_updates ? "ignore_null_updates" :
+			options->deduplicate ? "deduplicate" :
+			options->complete ? "complete" :
+			options->history ? "history" : NULL;
 
-	if (missing != NULL)
+		if (other != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("\"append\" cannot be used together with \"%s\"",
+							other),
+					 errdetail("Rows are inserted as they come.")));
+	}
+	if (options->consumer != NULL || options->history)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"%s\" is not supported", missing)));
+				 errmsg("option \"%s\" is not supported",
+						options->consumer != NULL ? "consumer" : "history")));
+	if (options->history_exclude != NIL && !options->history)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"history_exclude\" needs \"history\"")));
+	if (options->max_deletes != NULL)
+		cdc_apply_check_max_deletes(options->max_deletes);
 }
 
 /*
@@ -466,6 +487,8 @@ resolve_keys(ApplyState *state)
 {
 	ListCell   *lc;
 
+	if (state->options->append)
+		return;
 	if (state->options->keys == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -600,6 +623,9 @@ static void
 find_unique_index(ApplyState *state, Relation rel)
 {
 	ListCell   *lc;
+
+	if (state->nkeys == 0)
+		return;
 
 	/* an index of an inheritance parent says nothing about the children */
 	if (state->relkind == RELKIND_RELATION && has_subclass(state->relid))

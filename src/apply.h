@@ -48,5 +48,6 @@ typedef struct CdcApplyResult
 } CdcApplyResult;
 
 extern void cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result);
+extern void cdc_apply_check_max_deletes(const char *max_deletes);
 
 #endif							/* CDC_APPLY_H */

@@ -3,10 +3,10 @@
  * apply_internal.h
  *		What the parts of the apply engine share.
  *
- * One call of cdc_apply goes through three steps, each in a file of its own:
- * apply.c looks at the options and the target, apply_read.c reads the
- * changelog and settles which action each key gets, apply_write.c changes the
- * target.
+ * One call of cdc_apply goes through three steps: apply.c looks at the options
+ * and the target, apply_read.c reads the changelog and, with apply_keys.c,
+ * settles which action each key gets, apply_write.c and apply_delete.c change
+ * the target by statements that apply_run.c runs.
  *
  * Copyright (c) 2026, the cdc_changelog authors
  *
@@ -20,6 +20,7 @@
 
 #include "access/tupdesc.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "tcop/dest.h"
 #include "utils/queryenvironment.h"
 #include "utils/rel.h"
@@ -83,6 +84,7 @@ typedef struct ApplyGroup
 	Tuplesortstate *sort[APPLY_NUM_KINDS];	/* while reading, if in order */
 	Tuplestorestate *rows[APPLY_NUM_KINDS]; /* NULL if there are none */
 	int64		losers[APPLY_NUM_KINDS];	/* of these, not to be applied */
+	Tuplestorestate *extra;		/* keys of the target that the changelog lacks */
 } ApplyGroup;
 
 /* A set of row numbers */
@@ -99,6 +101,9 @@ typedef struct ApplyState
 	const CdcApplyOptions *options;
 	CdcApplyResult *result;
 	MemoryContext context;		/* lives as long as this */
+	bool		complete;		/* rows without an upsert are deleted, too */
+	bool		newer;			/* only what is newer than the target's row is
+								 * applied */
 
 	/* the target */
 	Oid			relid;
@@ -138,6 +143,28 @@ typedef struct ApplyState
 /* The column of a stored row that holds its number */
 #define APPLY_STORE_NUMBER		1
 
+/* The name of the stored rows in statements */
+#define APPLY_ROWS				"cdc_apply_rows"
+
+/* How the planner is to join stored rows with the target */
+typedef enum ApplyJoin
+{
+	APPLY_JOIN_ANY,
+	APPLY_JOIN_INDEX,			/* look each up in an index of the target */
+	APPLY_JOIN_HASH				/* read all of the target */
+}			ApplyJoin;
+
+#define apply_join(state) \
+	((state)->by_index ? APPLY_JOIN_INDEX : APPLY_JOIN_ANY)
+
+/* Receives row numbers, and more in some statements, from one of them */
+typedef struct ApplyNumberReceiver
+{
+	DestReceiver pub;
+	ApplyState *state;
+	ApplyRowSet *numbers;
+}			ApplyNumberReceiver;
+
 /* from apply.c */
 extern ApplyColumn *apply_find_column(ApplyState *state, const char *name);
 extern bool apply_is_metadata(const char *name);
@@ -153,6 +180,9 @@ extern void apply_read(ApplyState *state);
 extern Tuplestorestate *apply_rows_without(ApplyState *state,
 										   Tuplestorestate *rows,
 										   const ApplyRowSet *set);
+extern ApplyGroup *apply_group_of(ApplyState *state, const Datum *values,
+								  const bool *isnull);
+extern Tuplestorestate *apply_begin_store(void);
 
 /* from apply_keys.c */
 typedef struct ApplyKeyTable ApplyKeyTable;
@@ -165,5 +195,22 @@ extern void apply_keys_finish(ApplyKeyTable *table);
 
 /* from apply_write.c */
 extern void apply_write(ApplyState *state);
+extern ApplyRowSet *apply_find_rows(ApplyState *state, ApplyGroup *group,
+									Tuplestorestate *rows);
+
+/* from apply_delete.c */
+extern void apply_deletes(ApplyState *state);
+extern void apply_check_deletes(ApplyState *state);
+
+/* from apply_run.c */
+extern int64 apply_run(ApplyState *state, Tuplestorestate *rows,
+					   const char *sql, ApplyJoin join, DestReceiver *dest);
+extern void apply_init_receiver(DestReceiver *receiver,
+								bool (*receive) (TupleTableSlot *, DestReceiver *));
+extern void apply_receive_numbers(ApplyNumberReceiver * receiver,
+								  ApplyState *state, ApplyRowSet *numbers);
+extern void apply_append_match(StringInfo buf, ApplyState *state,
+							   ApplyGroup *group, bool skip_nulls);
+extern void apply_append_newer(StringInfo buf, ApplyState *state);
 
 #endif							/* CDC_APPLY_INTERNAL_H */

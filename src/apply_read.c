@@ -82,6 +82,7 @@ typedef struct ReadReceiver
 	int			ordinal_at;		/* 0-based columns of a row; -1 if absent */
 	int			filter_at;
 	int			data_at;
+	bool		type_lost;		/* append: the target has no change type */
 	TupleTableSlot *store_slot; /* the row to store; its arrays are */
 	Datum	   *values;			/* these */
 	bool	   *isnull;
@@ -110,12 +111,11 @@ static void receive_startup(DestReceiver *self, int operation,
 static void receive_nothing(DestReceiver *self);
 static void store_row(ReadReceiver *receiver, ApplyGroup *group,
 					  ApplyKind kind);
-static Tuplestorestate *begin_store(void);
 static Tuplesortstate *begin_sort(ApplyState *state);
 static void finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind);
 static ChangeMeaning change_meaning(Datum value, bool isnull);
-static ApplyGroup *group_of(ApplyState *state, const Datum *values,
-							const bool *isnull);
+static ChangeMeaning appended_meaning(ReadReceiver *receiver, Datum value,
+									  bool isnull);
 
 /*
  * Reads the changelog of the options into the state's groups.  Raises an
@@ -141,6 +141,8 @@ apply_read(ApplyState *state)
 						CDC_COL_ORDINAL),
 				 errdetail("The option \"deduplicate\" needs it.")));
 
+	receiver.type_lost = has_column(source_desc, CDC_COL_TYPE) &&
+		apply_find_column(state, CDC_COL_TYPE) == NULL;
 	query = read_query(state, source, source_desc, &receiver);
 	make_store_desc(state);
 	read_rows(state, query, &receiver);
@@ -325,7 +327,7 @@ match_columns(ApplyState *state, TupleDesc source)
 {
 	int			nstored = APPLY_STORE_NUMBER;
 
-	if (!has_column(source, CDC_COL_TYPE))
+	if (!has_column(source, CDC_COL_TYPE) && !state->options->append)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" does not exist in the changelog",
@@ -351,7 +353,8 @@ match_columns(ApplyState *state, TupleDesc source)
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		ApplyColumn *column = &state->columns[i];
-		bool		given = !apply_is_metadata(column->name) &&
+		bool		given = (state->options->append ||
+							 !apply_is_metadata(column->name)) &&
 			has_column(source, column->name);
 
 		if (!given && (column->is_key || column == state->sequence))
@@ -420,6 +423,9 @@ make_store_desc(ApplyState *state)
  * The query that reads the changelog.  Its columns: change type, ordinal if
  * it settles actions, what the filter says if there is one, data in the order
  * of stored rows.  Also tells the receiver where they are.
+ *
+ * What is appended needs no change type, and what does not pass the filter is
+ * left out.
  */
 static char *
 read_query(ApplyState *state, const char *source, TupleDesc source_desc,
@@ -433,6 +439,8 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 	receiver->filter_at = -1;
 
 	initStringInfo(&buf);
+	if (!has_column(source_desc, CDC_COL_TYPE))
+		change_type = "CAST(NULL AS pg_catalog.text)";
 	appendStringInfo(&buf, "SELECT %s", change_type);
 	if (state->options->deduplicate && has_column(source_desc, CDC_COL_ORDINAL))
 	{
@@ -440,7 +448,7 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 							   ", CAST(c." CDC_COL_ORDINAL " AS pg_catalog.int8)");
 		receiver->ordinal_at = natts++;
 	}
-	if (state->options->filter != NULL)
+	if (state->options->filter != NULL && !state->options->append)
 	{
 		appendStringInfo(&buf, ", CASE WHEN %s COLLATE pg_catalog.\"C\""
 						 " OPERATOR(pg_catalog.=) ANY (", change_type);
@@ -467,8 +475,16 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 			break;
 		}
 	}
-	appendStringInfo(&buf, " FROM %s AS c WHERE (%s COLLATE pg_catalog.\"C\""
-					 " OPERATOR(pg_catalog.=) ANY (", source, change_type);
+	appendStringInfo(&buf, " FROM %s AS c", source);
+	if (state->options->append)
+	{
+		if (state->options->filter != NULL)
+			appendStringInfo(&buf, " WHERE (\n%s\n) IS TRUE",
+							 state->options->filter);
+		return buf.data;
+	}
+	appendStringInfo(&buf, " WHERE (%s COLLATE pg_catalog.\"C\""
+					 " OPERATOR(pg_catalog.=) ANY (", change_type);
 	append_words(&buf, 1 << MEANS_NOTHING);
 	appendStringInfoString(&buf, ")) IS NOT TRUE");
 	return buf.data;
@@ -627,7 +643,9 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	ApplyGroup *group;
 
 	slot_getallattrs(slot);
-	switch (change_meaning(slot->tts_values[0], slot->tts_isnull[0]))
+	switch (state->options->append ?
+			appended_meaning(receiver, slot->tts_values[0], slot->tts_isnull[0]) :
+			change_meaning(slot->tts_values[0], slot->tts_isnull[0]))
 	{
 		case MEANS_UPSERT:
 			given = kind = APPLY_UPSERT;
@@ -659,8 +677,9 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		}
 	}
 
-	group = group_of(state, values, isnull);
-	apply_keys_note(receiver->table, group, kind, values, isnull);
+	group = apply_group_of(state, values, isnull);
+	if (!state->options->append)
+		apply_keys_note(receiver->table, group, kind, values, isnull);
 	store_row(receiver, group, kind);
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextReset(receiver->row_context);
@@ -693,15 +712,18 @@ store_row(ReadReceiver *receiver, ApplyGroup *group, ApplyKind kind)
 		if (group->rows[kind] == NULL)
 		{
 			MemoryContextSwitchTo(state->context);
-			group->rows[kind] = begin_store();
+			group->rows[kind] = apply_begin_store();
 		}
 		tuplestore_putvalues(group->rows[kind], state->store_desc,
 							 receiver->values, receiver->isnull);
 	}
 }
 
-static Tuplestorestate *
-begin_store(void)
+/*
+ * An empty store for rows, in the current memory context.
+ */
+Tuplestorestate *
+apply_begin_store(void)
 {
 	return tuplestore_begin_heap(false, false,
 								 Max(work_mem, maintenance_work_mem));
@@ -738,7 +760,7 @@ finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind)
 	if (group->sort[kind] == NULL)
 		return;
 	slot = MakeSingleTupleTableSlot(state->store_desc, &TTSOpsMinimalTuple);
-	group->rows[kind] = begin_store();
+	group->rows[kind] = apply_begin_store();
 	tuplesort_performsort(group->sort[kind]);
 	while (tuplesort_gettupleslot(group->sort[kind], true, false, slot, NULL))
 	{
@@ -779,10 +801,29 @@ change_meaning(Datum value, bool isnull)
 }
 
 /*
+ * Rows are appended whatever they mean.  Only if the target does not take
+ * note of that, they had better be there.
+ */
+static ChangeMeaning
+appended_meaning(ReadReceiver *receiver, Datum value, bool isnull)
+{
+	if (receiver->type_lost && change_meaning(value, isnull) != MEANS_UPSERT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot append a row of change type \"%s\" to \"%s\"",
+						TextDatumGetCString(value), receiver->state->target),
+				 errdetail("The target has no column \"%s\" that would tell.",
+						   CDC_COL_TYPE),
+				 errhint("Leave such rows out, or add the column, or take \"%s\" out of the changelog.",
+						 CDC_COL_TYPE)));
+	return MEANS_UPSERT;
+}
+
+/*
  * The group of rows with NULLs in the same key columns; made if need be.
  */
-static ApplyGroup *
-group_of(ApplyState *state, const Datum *values, const bool *isnull)
+ApplyGroup *
+apply_group_of(ApplyState *state, const Datum *values, const bool *isnull)
 {
 	uint64		nulls = 0;
 	ApplyGroup *group;
@@ -830,7 +871,7 @@ apply_rows_without(ApplyState *state, Tuplestorestate *rows,
 															 &null))))
 			continue;
 		if (result == NULL)
-			result = begin_store();
+			result = apply_begin_store();
 		tuplestore_puttupleslot(result, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);

@@ -3,9 +3,8 @@
  * apply_write.c
  *		Applying a changelog: changing the target.
  *
- * Stored rows are put before the planner as a relation that lives for one
- * statement, with their exact number.  The statements of one
- * call are, in this order, and only if there are rows for them:
+ * The statements of one call are, in this order, and only if there are rows
+ * for them:
  *
  *	DELETE		or, with soft_delete, an UPDATE that marks rows
  *	UPDATE		of rows that would change
@@ -49,24 +48,13 @@
 #include "apply_internal.h"
 #include "cdc_changelog.h"
 
-/* The name of the stored rows in statements */
-#define APPLY_ROWS				"cdc_apply_rows"
-
-/* Receives row numbers, and more in some statements, from one of them */
-typedef struct NumberReceiver
-{
-	DestReceiver pub;
-	ApplyState *state;
-	ApplyRowSet *numbers;
-} NumberReceiver;
-
 static void check_target_keys(ApplyState *state, ApplyGroup *group,
 							  ApplyRowSet *seen);
+static void append_rows(ApplyState *state);
 static bool proven_unique(ApplyState *state, ApplyGroup *group);
-static void delete_rows(ApplyState *state, ApplyGroup *group);
-static void mark_rows(ApplyState *state, ApplyGroup *group);
 static void update_rows(ApplyState *state);
 static void update_groups(ApplyState *state);
+static void check_identity(ApplyState *state);
 static ErrorData *try_update(ApplyState *state, List *vacate);
 static void vacate_columns(ApplyState *state, List *columns);
 static List *columns_to_vacate(ApplyState *state);
@@ -76,27 +64,15 @@ static ApplyColumn *column_to_vacate(ApplyState *state, Relation rel,
 static void insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind);
 static Tuplestorestate *other_rows(ApplyState *state, Tuplestorestate *rows,
 								   const ApplyRowSet *set);
-static ApplyRowSet *find_rows(ApplyState *state, ApplyGroup *group,
-							  Tuplestorestate *rows);
 static int64 insert_new(ApplyState *state, ApplyKind kind,
 						Tuplestorestate *rows);
 
-static void append_match(StringInfo buf, ApplyState *state,
-						 ApplyGroup *group);
-static void append_newer(StringInfo buf, ApplyState *state);
 static void append_differs(StringInfo buf, ApplyState *state);
 static const char *new_value(ApplyState *state, ApplyColumn *column);
 static bool anything_to_update(ApplyState *state);
-static const char *returning(ApplyState *state);
+static const char *identity_differs(ApplyState *state);
 
-static int64 run(ApplyState *state, Tuplestorestate *rows, const char *sql,
-				 DestReceiver *dest);
-static SPIPlanPtr prepare(ApplyState *state, const char *sql);
-static void init_receiver(NumberReceiver *receiver, ApplyState *state,
-						  ApplyRowSet *numbers,
-						  bool (*receive) (TupleTableSlot *, DestReceiver *));
 static bool receive_match(TupleTableSlot *slot, DestReceiver *self);
-static bool receive_number(TupleTableSlot *slot, DestReceiver *self);
 static bool receive_updated(TupleTableSlot *slot, DestReceiver *self);
 
 PG_FUNCTION_INFO_V1(cdc_image_differs);
@@ -147,16 +123,15 @@ apply_write(ApplyState *state)
 	ApplyRowSet seen = {0};
 	ListCell   *lc;
 
+	if (state->options->append)
+	{
+		append_rows(state);
+		return;
+	}
 	seen.context = state->context;
 	foreach(lc, state->groups)
 		check_target_keys(state, lfirst(lc), &seen);
-	foreach(lc, state->groups)
-	{
-		if (state->soft_delete == NULL)
-			delete_rows(state, lfirst(lc));
-		else
-			mark_rows(state, lfirst(lc));
-	}
+	apply_deletes(state);
 	update_rows(state);
 	foreach(lc, state->groups)
 	{
@@ -172,13 +147,32 @@ apply_write(ApplyState *state)
  */
 
 /*
+ * Inserts all rows of the changelog.
+ */
+static void
+append_rows(ApplyState *state)
+{
+	ListCell   *lc;
+
+	foreach(lc, state->groups)
+	{
+		Tuplestorestate *rows = ((ApplyGroup *) lfirst(lc))->rows[APPLY_UPSERT];
+		int64		inserted = insert_new(state, APPLY_UPSERT, rows);
+
+		/* a trigger may have turned some down */
+		state->result->inserted += inserted;
+		state->result->unchanged += tuplestore_tuple_count(rows) - inserted;
+	}
+}
+
+/*
  * Raises an error if a key of the group has several rows in the target.
  */
 static void
 check_target_keys(ApplyState *state, ApplyGroup *group, ApplyRowSet *seen)
 {
 	StringInfoData sql;
-	NumberReceiver receiver;
+	ApplyNumberReceiver receiver;
 
 	if (proven_unique(state, group))
 		return;
@@ -189,12 +183,14 @@ check_target_keys(ApplyState *state, ApplyGroup *group, ApplyRowSet *seen)
 		appendStringInfo(&sql, ", c.c%d", state->keys[i].column->store);
 	appendStringInfo(&sql, " FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
 					 state->target_sql);
-	append_match(&sql, state, group);
+	apply_append_match(&sql, state, group, false);
 
-	init_receiver(&receiver, state, seen, receive_match);
+	apply_init_receiver(&receiver.pub, receive_match);
+	receiver.state = state;
+	receiver.numbers = seen;
 	for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
 		if (group->rows[kind] != NULL)
-			run(state, group->rows[kind], sql.data, &receiver.pub);
+			apply_run(state, group->rows[kind], sql.data, apply_join(state), &receiver.pub);
 }
 
 /*
@@ -216,70 +212,6 @@ proven_unique(ApplyState *state, ApplyGroup *group)
 }
 
 /*
- * Deletes the rows of the target that have a deleted key.
- */
-static void
-delete_rows(ApplyState *state, ApplyGroup *group)
-{
-	Tuplestorestate *rows = group->rows[APPLY_DELETE];
-	StringInfoData sql;
-	int64		deleted;
-	int64		there = 0;
-
-	if (rows == NULL)
-		return;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "DELETE FROM %s AS t USING " APPLY_ROWS " AS c WHERE ",
-					 state->target_sql);
-	append_match(&sql, state, group);
-	append_newer(&sql, state);
-	deleted = run(state, rows, sql.data, NULL);
-
-	/* of the others, which are still there? */
-	if (deleted < tuplestore_tuple_count(rows) &&
-		(state->sequence != NULL || state->refuses_deletes))
-		there = find_rows(state, group, rows)->count;
-
-	state->result->deleted += deleted;
-	state->result->missing += tuplestore_tuple_count(rows) - deleted - there;
-	if (state->sequence != NULL)
-		state->result->stale += there;
-	else
-		state->result->unchanged += there;
-}
-
-/*
- * Marks the rows of the target that have a deleted key.
- */
-static void
-mark_rows(ApplyState *state, ApplyGroup *group)
-{
-	StringInfoData sql;
-	NumberReceiver receiver;
-
-	if (group->rows[APPLY_DELETE] == NULL)
-		return;
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "UPDATE %s AS t SET %s = true", state->target_sql,
-					 state->soft_delete->quoted);
-	if (state->sequence != NULL)
-		appendStringInfo(&sql, ", %s = c.c%d", state->sequence->quoted,
-						 state->sequence->store);
-	appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
-	append_match(&sql, state, group);
-	if (state->sequence != NULL)
-		append_newer(&sql, state);
-	else
-		appendStringInfo(&sql, " AND t.%s IS NOT TRUE",
-						 state->soft_delete->quoted);
-	appendStringInfoString(&sql, " RETURNING c.n");
-
-	init_receiver(&receiver, state, &state->marked, receive_number);
-	state->result->deleted += run(state, group->rows[APPLY_DELETE], sql.data,
-								  &receiver.pub);
-}
-
-/*
  * Updates the rows of the target that are to change.
  *
  * Where a unique value moves between updated rows, the order in which one
@@ -294,7 +226,10 @@ update_rows(ApplyState *state)
 	ErrorData  *second;
 
 	if (!anything_to_update(state))
+	{
+		check_identity(state);
 		return;
+	}
 	columns = columns_to_vacate(state);
 	if (columns == NIL)
 		update_groups(state);
@@ -321,7 +256,7 @@ update_groups(ApplyState *state)
 	{
 		ApplyGroup *group = lfirst(lc);
 		StringInfoData sql;
-		NumberReceiver receiver;
+		ApplyNumberReceiver receiver;
 		const char *separator = "";
 
 		if (group->rows[APPLY_UPSERT] == NULL)
@@ -340,15 +275,54 @@ update_groups(ApplyState *state)
 			separator = ", ";
 		}
 		appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
-		append_match(&sql, state, group);
-		if (state->sequence != NULL)
-			append_newer(&sql, state);
+		apply_append_match(&sql, state, group, false);
+		if (state->newer)
+			apply_append_newer(&sql, state);
 		else
 			append_differs(&sql, state);
-		appendStringInfoString(&sql, returning(state));
+		appendStringInfo(&sql, " RETURNING c.n%s", identity_differs(state));
 
-		init_receiver(&receiver, state, &state->updated, receive_updated);
-		run(state, group->rows[APPLY_UPSERT], sql.data, &receiver.pub);
+		apply_init_receiver(&receiver.pub, receive_updated);
+		receiver.state = state;
+		receiver.numbers = &state->updated;
+		apply_run(state, group->rows[APPLY_UPSERT], sql.data, apply_join(state), &receiver.pub);
+	}
+}
+
+/*
+ * Raises an error if an identity column that UPDATE cannot write would have to
+ * change.  For a target where there is nothing else to update; otherwise the
+ * updates find out.
+ */
+static void
+check_identity(ApplyState *state)
+{
+	const char *differs = identity_differs(state);
+	ListCell   *lc;
+
+	if (differs[0] == '\0')
+		return;
+	foreach(lc, state->groups)
+	{
+		ApplyGroup *group = lfirst(lc);
+		StringInfoData sql;
+		ApplyNumberReceiver receiver;
+		ApplyRowSet looked_at = {0};
+
+		if (group->rows[APPLY_UPSERT] == NULL)
+			continue;
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT c.n%s FROM " APPLY_ROWS
+						 " AS c JOIN %s AS t ON ", differs, state->target_sql);
+		apply_append_match(&sql, state, group, false);
+		apply_append_newer(&sql, state);
+
+		looked_at.context = state->context;
+		apply_init_receiver(&receiver.pub, receive_updated);
+		receiver.state = state;
+		receiver.numbers = &looked_at;
+		(void) apply_run(state, group->rows[APPLY_UPSERT], sql.data,
+						 apply_join(state), &receiver.pub);
 	}
 }
 
@@ -399,7 +373,7 @@ vacate_columns(ApplyState *state, List *columns)
 		ApplyGroup *group = lfirst(lc);
 		StringInfoData sql;
 		StringInfoData differs;
-		NumberReceiver receiver;
+		ApplyNumberReceiver receiver;
 		ListCell   *lc2;
 
 		if (group->rows[APPLY_UPSERT] == NULL)
@@ -421,12 +395,12 @@ vacate_columns(ApplyState *state, List *columns)
 							 condition);
 		}
 		appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
-		append_match(&sql, state, group);
-		append_newer(&sql, state);
+		apply_append_match(&sql, state, group, false);
+		apply_append_newer(&sql, state);
 		appendStringInfo(&sql, " AND (%s) RETURNING c.n", differs.data);
 
-		init_receiver(&receiver, state, &state->updated, receive_number);
-		run(state, group->rows[APPLY_UPSERT], sql.data, &receiver.pub);
+		apply_receive_numbers(&receiver, state, &state->updated);
+		apply_run(state, group->rows[APPLY_UPSERT], sql.data, apply_join(state), &receiver.pub);
 	}
 }
 
@@ -539,7 +513,7 @@ insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind)
 		return;
 	nrest = tuplestore_tuple_count(rest);
 
-	new = other_rows(state, rest, find_rows(state, group, rest));
+	new = other_rows(state, rest, apply_find_rows(state, group, rest));
 	if (new != NULL)
 		inserted = insert_new(state, kind, new);
 
@@ -547,7 +521,7 @@ insert_rows(ApplyState *state, ApplyGroup *group, ApplyKind kind)
 		state->result->inserted += inserted;
 	else
 		state->result->missing += inserted;
-	if (state->sequence != NULL)
+	if (state->newer)
 		state->result->stale += nrest - inserted;
 	else
 		state->result->unchanged += nrest - inserted;
@@ -573,21 +547,21 @@ other_rows(ApplyState *state, Tuplestorestate *rows, const ApplyRowSet *set)
 /*
  * The numbers of the rows that are in the target.
  */
-static ApplyRowSet *
-find_rows(ApplyState *state, ApplyGroup *group, Tuplestorestate *rows)
+ApplyRowSet *
+apply_find_rows(ApplyState *state, ApplyGroup *group, Tuplestorestate *rows)
 {
 	ApplyRowSet *found = palloc0(sizeof(ApplyRowSet));
 	StringInfoData sql;
-	NumberReceiver receiver;
+	ApplyNumberReceiver receiver;
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT c.n FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
 					 state->target_sql);
-	append_match(&sql, state, group);
+	apply_append_match(&sql, state, group, false);
 
 	found->context = state->context;
-	init_receiver(&receiver, state, found, receive_number);
-	run(state, rows, sql.data, &receiver.pub);
+	apply_receive_numbers(&receiver, state, found);
+	apply_run(state, rows, sql.data, apply_join(state), &receiver.pub);
 	return found;
 }
 
@@ -632,59 +606,13 @@ insert_new(ApplyState *state, ApplyKind kind, Tuplestorestate *rows)
 						state->target)));
 	appendStringInfo(&sql, ")%s SELECT %s FROM " APPLY_ROWS " AS c",
 					 identity ? " OVERRIDING SYSTEM VALUE" : "", values.data);
-	return run(state, rows, sql.data, NULL);
+	return apply_run(state, rows, sql.data, apply_join(state), NULL);
 }
 
 /* ----------------------------------------------------------------
  *		Parts of statements
  * ----------------------------------------------------------------
  */
-
-/*
- * The condition that a stored row and one of the target have the same key.
- */
-static void
-append_match(StringInfo buf, ApplyState *state, ApplyGroup *group)
-{
-	for (int i = 0; i < state->nkeys; i++)
-	{
-		ApplyKey   *key = &state->keys[i];
-		char	   *theirs = psprintf("t.%s", key->column->quoted);
-
-		if (i > 0)
-			appendStringInfoString(buf, " AND ");
-
-		/* unlike IS NULL, this does not look into composite values */
-		if (group->nulls & (UINT64CONST(1) << i))
-			appendStringInfo(buf, "%s IS NOT DISTINCT FROM NULL", theirs);
-		else
-			generate_operator_clause(buf, theirs,
-									 key->column->declared_type,
-									 key->equal_op,
-									 psprintf("c.c%d", key->column->store),
-									 key->column->type);
-	}
-}
-
-/*
- * " AND the stored row is newer", if there is a sequence.
- */
-static void
-append_newer(StringInfo buf, ApplyState *state)
-{
-	char	   *theirs;
-
-	if (state->sequence == NULL)
-		return;
-	theirs = psprintf("t.%s", state->sequence->quoted);
-	appendStringInfo(buf, " AND (%s IS NOT DISTINCT FROM NULL OR ", theirs);
-	generate_operator_clause(buf,
-							 psprintf("c.c%d", state->sequence->store),
-							 state->sequence->type,
-							 state->sequence_gt,
-							 theirs, state->sequence->declared_type);
-	appendStringInfoChar(buf, ')');
-}
 
 /*
  * " AND an update would change the target's row".
@@ -733,16 +661,15 @@ anything_to_update(ApplyState *state)
 }
 
 /*
- * The RETURNING clause of an update: the row's number, and for each identity
- * column that UPDATE cannot write, whether it would have had to.
+ * For each identity column that UPDATE cannot write, whether it would have to,
+ * as further columns of a result.
  */
 static const char *
-returning(ApplyState *state)
+identity_differs(ApplyState *state)
 {
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfoString(&buf, " RETURNING c.n");
 	for (int i = 0; i < state->ncolumns; i++)
 	{
 		ApplyColumn *column = &state->columns[i];
@@ -756,104 +683,9 @@ returning(ApplyState *state)
 }
 
 /* ----------------------------------------------------------------
- *		Running statements
+ *		What comes back
  * ----------------------------------------------------------------
  */
-
-/*
- * Runs a statement over stored rows; the result goes to "dest", or nowhere.
- * Returns the number of rows that the statement produced or changed.
- */
-static int64
-run(ApplyState *state, Tuplestorestate *rows, const char *sql,
-	DestReceiver *dest)
-{
-	EphemeralNamedRelation relation = &state->relation;
-	SPIExecuteOptions options = {0};
-	SPIPlanPtr	plan;
-	int64		processed;
-	int			rc;
-
-	/* one may be left over from a statement that failed */
-	(void) SPI_unregister_relation(APPLY_ROWS);
-	relation->md.name = APPLY_ROWS;
-	relation->md.tupdesc = state->store_desc;
-	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
-	relation->md.enrtuples = tuplestore_tuple_count(rows);
-	relation->reldata = rows;
-	rc = SPI_register_relation(relation);
-	if (rc != SPI_OK_REL_REGISTER)
-		elog(ERROR, "SPI_register_relation failed: %s",
-			 SPI_result_code_string(rc));
-
-	plan = prepare(state, sql);
-	options.dest = dest != NULL ? dest : None_Receiver;
-	rc = SPI_execute_plan_extended(plan, &options);
-	if (rc < 0)
-		elog(ERROR, "SPI_execute_plan_extended failed: %s",
-			 SPI_result_code_string(rc));
-	processed = (int64) SPI_processed;
-	SPI_freeplan(plan);
-	(void) SPI_unregister_relation(APPLY_ROWS);
-	return processed;
-}
-
-/*
- * Plans a statement.  Settings for the planner are in force no longer than
- * that, because triggers that the statement fires plan for themselves.
- */
-static SPIPlanPtr
-prepare(ApplyState *state, const char *sql)
-{
-	SPIPlanPtr	plan = SPI_prepare(sql, 0, NULL);
-
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed: %s",
-			 SPI_result_code_string(SPI_result));
-	if (state->by_index)
-	{
-		const char *settings[] = {"enable_hashjoin", "enable_mergejoin",
-		"enable_seqscan", "jit"};
-		int			nest_level = NewGUCNestLevel();
-		CachedPlan *cached;
-
-		for (int i = 0; i < lengthof(settings); i++)
-			(void) set_config_option(settings[i], "off", PGC_USERSET,
-									 PGC_S_SESSION, GUC_ACTION_SAVE,
-									 true, 0, false);
-		cached = SPI_plan_get_cached_plan(plan);
-		AtEOXact_GUC(true, nest_level);
-
-		/* the plan keeps it, too, and it will be used as it is */
-		if (cached != NULL)
-			ReleaseCachedPlan(cached, NULL);
-	}
-	return plan;
-}
-
-static void
-receive_startup(DestReceiver *self, int operation, TupleDesc typeinfo)
-{
-}
-
-static void
-receive_nothing(DestReceiver *self)
-{
-}
-
-static void
-init_receiver(NumberReceiver *receiver, ApplyState *state,
-			  ApplyRowSet *numbers,
-			  bool (*receive) (TupleTableSlot *, DestReceiver *))
-{
-	receiver->pub.receiveSlot = receive;
-	receiver->pub.rStartup = receive_startup;
-	receiver->pub.rShutdown = receive_nothing;
-	receiver->pub.rDestroy = receive_nothing;
-	receiver->pub.mydest = DestTuplestore;
-	receiver->state = state;
-	receiver->numbers = numbers;
-}
 
 /*
  * Takes note of a stored row that has a match in the target.  A second one is
@@ -862,7 +694,7 @@ init_receiver(NumberReceiver *receiver, ApplyState *state,
 static bool
 receive_match(TupleTableSlot *slot, DestReceiver *self)
 {
-	NumberReceiver *receiver = (NumberReceiver *) self;
+	ApplyNumberReceiver *receiver = (ApplyNumberReceiver *) self;
 
 	slot_getallattrs(slot);
 	if (!apply_rowset_add(receiver->numbers, DatumGetInt64(slot->tts_values[0])))
@@ -879,26 +711,12 @@ receive_match(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Takes note of a stored row.
- */
-static bool
-receive_number(TupleTableSlot *slot, DestReceiver *self)
-{
-	NumberReceiver *receiver = (NumberReceiver *) self;
-	bool		isnull;
-
-	(void) apply_rowset_add(receiver->numbers,
-							DatumGetInt64(slot_getattr(slot, 1, &isnull)));
-	return true;
-}
-
-/*
  * Takes note of a stored row that has updated the target.
  */
 static bool
 receive_updated(TupleTableSlot *slot, DestReceiver *self)
 {
-	NumberReceiver *receiver = (NumberReceiver *) self;
+	ApplyNumberReceiver *receiver = (ApplyNumberReceiver *) self;
 	ApplyState *state = receiver->state;
 	int			identity = 0;
 
@@ -906,7 +724,7 @@ receive_updated(TupleTableSlot *slot, DestReceiver *self)
 	(void) apply_rowset_add(receiver->numbers,
 							DatumGetInt64(slot->tts_values[0]));
 
-	/* see returning() */
+	/* see identity_differs() */
 	for (int i = 0; i < state->ncolumns &&
 		 identity < slot->tts_tupleDescriptor->natts - 1; i++)
 	{
