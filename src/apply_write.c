@@ -55,7 +55,9 @@ static bool proven_unique(ApplyState *state, ApplyGroup *group);
 static void update_rows(ApplyState *state);
 static void update_groups(ApplyState *state);
 static void check_identity(ApplyState *state);
-static ErrorData *try_update(ApplyState *state, List *vacate);
+static ErrorData *try_update(ApplyState *state, List *vacate, bool trial);
+static bool vacating_matters(ApplyState *state, List *columns);
+static const char *vacated_differ(ApplyState *state, List *columns);
 static void vacate_columns(ApplyState *state, List *columns);
 static List *columns_to_vacate(ApplyState *state);
 static bool has_user_trigger(Relation rel);
@@ -221,6 +223,7 @@ proven_unique(ApplyState *state, ApplyGroup *group)
 static void
 update_rows(ApplyState *state)
 {
+	bool		trial = state->options->defer_triggers;
 	List	   *columns;
 	ErrorData  *error;
 	ErrorData  *second;
@@ -231,19 +234,28 @@ update_rows(ApplyState *state)
 		return;
 	}
 	columns = columns_to_vacate(state);
-	if (columns == NIL)
+
+	/* few updates change such columns, and only they can fail like that */
+	if (columns == NIL || (trial && !vacating_matters(state, columns)))
 		update_groups(state);
-	else if ((error = try_update(state, NIL)) != NULL)
+	else if ((error = try_update(state, NIL, trial)) != NULL)
 	{
 		if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION &&
 			error->sqlerrcode != ERRCODE_EXCLUSION_VIOLATION)
 			ReThrowError(error);
-		second = try_update(state, columns);
+		second = try_update(state, columns, trial);
 		if (second != NULL)
 			ReThrowError(ERRCODE_TO_CATEGORY(second->sqlerrcode) ==
 						 ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ?
 						 error : second);
+		if (trial)
+		{
+			vacate_columns(state, columns);
+			update_groups(state);
+		}
 	}
+	else if (trial)
+		update_groups(state);
 	state->result->updated += state->updated.count;
 }
 
@@ -329,9 +341,13 @@ check_identity(ApplyState *state)
 /*
  * Updates in a subtransaction, first setting some columns to NULL.  Returns
  * NULL if that worked, and the error if it did not.
+ *
+ * A trial is rolled back in any case.  Where triggers are deferred there is no
+ * other way: what a subtransaction queues for a query level that was begun
+ * outside of it stays there when it is rolled back.
  */
 static ErrorData *
-try_update(ApplyState *state, List *vacate)
+try_update(ApplyState *state, List *vacate, bool trial)
 {
 	MemoryContext oldcontext = CurrentMemoryContext;
 	ResourceOwner oldowner = CurrentResourceOwner;
@@ -341,10 +357,13 @@ try_update(ApplyState *state, List *vacate)
 	MemoryContextSwitchTo(oldcontext);
 	PG_TRY();
 	{
+		if (trial)
+			AfterTriggerBeginQuery();
 		if (vacate != NIL)
 			vacate_columns(state, vacate);
 		update_groups(state);
-		ReleaseCurrentSubTransaction();
+		if (!trial)
+			ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
 	{
@@ -355,9 +374,64 @@ try_update(ApplyState *state, List *vacate)
 		apply_rowset_clear(&state->updated);
 	}
 	PG_END_TRY();
+	if (trial && error == NULL)
+	{
+		RollbackAndReleaseCurrentSubTransaction();
+		apply_rowset_clear(&state->updated);
+	}
 	MemoryContextSwitchTo(oldcontext);
 	CurrentResourceOwner = oldowner;
 	return error;
+}
+
+/*
+ * Is an update going to change any of the columns?
+ */
+static bool
+vacating_matters(ApplyState *state, List *columns)
+{
+	ListCell   *lc;
+
+	foreach(lc, state->groups)
+	{
+		ApplyGroup *group = lfirst(lc);
+		StringInfoData sql;
+
+		if (group->rows[APPLY_UPSERT] == NULL)
+			continue;
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "SELECT FROM " APPLY_ROWS " AS c JOIN %s AS t ON ",
+						 state->target_sql);
+		apply_append_match(&sql, state, group, false);
+		apply_append_newer(&sql, state);
+		appendStringInfo(&sql, " AND (%s) LIMIT 1",
+						 vacated_differ(state, columns));
+		if (apply_run(state, group->rows[APPLY_UPSERT], sql.data,
+					  apply_join(state), NULL) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The condition that an update changes any of the columns.
+ */
+static const char *
+vacated_differ(ApplyState *state, List *columns)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	foreach(lc, columns)
+	{
+		ApplyColumn *column = lfirst(lc);
+
+		appendStringInfo(&buf, "%s" CDC_SCHEMA ".image_differs(t.%s, %s)",
+						 buf.len > 0 ? " OR " : "", column->quoted,
+						 new_value(state, column));
+	}
+	return buf.data;
 }
 
 /*
@@ -372,35 +446,33 @@ vacate_columns(ApplyState *state, List *columns)
 	{
 		ApplyGroup *group = lfirst(lc);
 		StringInfoData sql;
-		StringInfoData differs;
 		ApplyNumberReceiver receiver;
+		const char *separator = "";
 		ListCell   *lc2;
 
 		if (group->rows[APPLY_UPSERT] == NULL)
 			continue;
 		initStringInfo(&sql);
-		initStringInfo(&differs);
 		appendStringInfo(&sql, "UPDATE %s AS t SET ", state->target_sql);
 		foreach(lc2, columns)
 		{
 			ApplyColumn *column = lfirst(lc2);
-			char	   *condition =
-				psprintf(CDC_SCHEMA ".image_differs(t.%s, %s)",
-						 column->quoted, new_value(state, column));
 
-			appendStringInfo(&sql, "%s%s = CASE WHEN %s THEN NULL ELSE t.%s END",
-							 differs.len > 0 ? ", " : "", column->quoted,
-							 condition, column->quoted);
-			appendStringInfo(&differs, "%s%s", differs.len > 0 ? " OR " : "",
-							 condition);
+			appendStringInfo(&sql, "%s%s = CASE WHEN " CDC_SCHEMA
+							 ".image_differs(t.%s, %s) THEN NULL ELSE t.%s END",
+							 separator, column->quoted, column->quoted,
+							 new_value(state, column), column->quoted);
+			separator = ", ";
 		}
 		appendStringInfoString(&sql, " FROM " APPLY_ROWS " AS c WHERE ");
 		apply_append_match(&sql, state, group, false);
 		apply_append_newer(&sql, state);
-		appendStringInfo(&sql, " AND (%s) RETURNING c.n", differs.data);
+		appendStringInfo(&sql, " AND (%s) RETURNING c.n",
+						 vacated_differ(state, columns));
 
 		apply_receive_numbers(&receiver, state, &state->updated);
-		apply_run(state, group->rows[APPLY_UPSERT], sql.data, apply_join(state), &receiver.pub);
+		apply_run(state, group->rows[APPLY_UPSERT], sql.data,
+				  apply_join(state), &receiver.pub);
 	}
 }
 

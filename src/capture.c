@@ -339,6 +339,7 @@ prepare_slots(CaptureEntry *entry, TupleDesc desc)
 	if (entry->slots[0] == NULL)
 	{
 		MemoryContext oldcontext = MemoryContextSwitchTo(entry->context);
+
 		/* with the values that rows lack which are older than a column */
 		TupleDesc	copy = CreateTupleDescCopyConstr(desc);
 
