@@ -96,9 +96,10 @@ BEGIN
     IF EXISTS (SELECT FROM ranked WHERE actions > 1) THEN
       error := '21000';
     END IF;
-  ELSIF EXISTS (SELECT FROM ranked r JOIN winner x
-                  ON r.k1 IS NOT DISTINCT FROM x.k1 AND r.k2 IS NOT DISTINCT FROM x.k2
-                 AND r.rank = 1 AND r.content <> x.content) THEN
+  -- with a sequence a tie of any two actions, without one a tie of the newest
+  ELSIF EXISTS (SELECT FROM ranked
+                 WHERE o.sequence OR rank = 1
+                 GROUP BY k1, k2, rank HAVING count(DISTINCT content) > 1) THEN
     error := '21000';
   END IF;
 

@@ -110,15 +110,39 @@ SELECT * FROM cdc.apply_changelog('s', $$ SELECT CASE _change_ordinal WHEN 1 THE
 SELECT * FROM cdc.apply_changelog('s', 'ties', ARRAY['id'], sequence_by => 'at', deduplicate => true);
 UPDATE ties SET _change_ordinal = 2;
 SELECT * FROM cdc.apply_changelog('s', 'ties', ARRAY['id'], sequence_by => 'at', deduplicate => true);
--- a newer one makes a tie of the past
+-- a newer one does not settle a tie of the past, in whatever order they come
 INSERT INTO ties VALUES ('U', 1, 1, 'c', '2024-01-02');
 SELECT * FROM cdc.apply_changelog('s', 'ties', ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', 'SELECT * FROM ties ORDER BY at DESC', ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', $$ SELECT * FROM ties ORDER BY v = 'c' $$, ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', $$ SELECT * FROM ties ORDER BY v <> 'a', v DESC $$, ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', 'SELECT * FROM ties ORDER BY at DESC', ARRAY['id'], sequence_by => 'at', deduplicate => true);
+-- the ordinal does, and the same action twice is no tie; nor are those of two keys
+SELECT * FROM cdc.apply_changelog('s', $$ SELECT _change_type, CASE v WHEN 'a' THEN 1 ELSE 2 END AS _change_ordinal, id, v, at
+                                            FROM ties ORDER BY at DESC $$, ARRAY['id'], sequence_by => 'at', deduplicate => true);
+SELECT * FROM cdc.apply_changelog('s', $$ SELECT t._change_type, t.id, t.v, t.at FROM ties t, generate_series(1, 3) WHERE v <> 'b' ORDER BY at DESC $$,
+                                  ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', $$ SELECT t._change_type, ascii(t.v) AS id, t.v, d AS at FROM ties t, unnest(ARRAY['2024-02-01', '2024-01-01']::timestamptz[]) d $$,
+                                  ARRAY['id'], sequence_by => 'at');
+DELETE FROM s WHERE id > 1;
 INSERT INTO ties VALUES ('D', 9, 2, 'x', NULL);
-SELECT * FROM cdc.apply_changelog('s', 'ties', ARRAY['id'], sequence_by => 'at');
+SELECT * FROM cdc.apply_changelog('s', 'SELECT * FROM ties WHERE id = 2', ARRAY['id'], sequence_by => 'at');
 INSERT INTO ties VALUES ('D', NULL, 3, 'x', now());
 SELECT * FROM cdc.apply_changelog('s', 'SELECT * FROM ties WHERE id = 3', ARRAY['id'], deduplicate => true);
 SELECT * FROM cdc.apply_changelog('s', 'SELECT _change_type, id, v, at FROM ties', ARRAY['id'], deduplicate => true);
 SELECT id, v, at AT TIME ZONE 'America/Los_Angeles' AS at FROM s;
+-- old ties among many actions that do not fit in memory, in all orders
+SET maintenance_work_mem = '1MB';
+SET work_mem = '64kB';
+CREATE TABLE big_s (id int PRIMARY KEY, v text, n int);
+CREATE TABLE big_ties AS SELECT 'U' AS _change_type, i % 6000 AS id, 'v' || i AS v, i / 6000 AS n FROM generate_series(0, 23999) i;
+SELECT * FROM cdc.apply_changelog('big_s', 'SELECT * FROM big_ties ORDER BY id, n', ARRAY['id'], sequence_by => 'n');
+INSERT INTO big_ties VALUES ('D', 4321, NULL, 1);
+SELECT * FROM cdc.apply_changelog('big_s', 'SELECT * FROM big_ties ORDER BY id, n', ARRAY['id'], sequence_by => 'n');
+SELECT * FROM cdc.apply_changelog('big_s', 'SELECT * FROM big_ties ORDER BY n DESC', ARRAY['id'], sequence_by => 'n');
+SELECT * FROM cdc.apply_changelog('big_s', 'SELECT * FROM big_ties ORDER BY md5(v), n', ARRAY['id'], sequence_by => 'n');
+RESET work_mem;
+RESET maintenance_work_mem;
 -- 1.0 and 1.00 are the same sequence, and the key compares with its collation
 CREATE TABLE scaled (id text PRIMARY KEY, seq numeric, v text);
 INSERT INTO scaled VALUES ('a', 1.0, 'old');

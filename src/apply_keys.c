@@ -6,7 +6,8 @@
  * A hash table over the key columns finds keys with several actions while the
  * changelog is being read.  Where the options say how to settle which one
  * counts, the others become losers and are taken out of the stored rows at
- * the end.
+ * the end.  Two different actions with the same sequence are an error even if
+ * they are not the newest; to find them, losers are sorted.
  *
  * The table holds a few bytes and the key of each row; where actions may have
  * to be settled, the row.  When it grows beyond its limit the hash space is
@@ -23,11 +24,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "apply_internal.h"
 #include "cdc_changelog.h"
@@ -68,6 +72,22 @@ struct ApplyKeyTable
 	int			part_bits;		/* the table holds rows whose hash begins */
 	uint32		part;			/* with these bits */
 	int64		since_check;	/* entries made since size was looked at */
+	Tuplesortstate *older;		/* losers, if there is a sequence; or NULL */
+	TupleDesc	older_desc;
+	TupleTableSlot *older_slot;
+	Datum	   *old_values;		/* of an entry's row */
+	bool	   *old_isnull;
+};
+
+/* The columns of sorted losers; the key follows */
+enum
+{
+	OLDER_HASH = 1,				/* of the key */
+	OLDER_SEQUENCE,
+	OLDER_ORDINAL,
+	OLDER_GIVEN,
+	OLDER_CONTENT,				/* hash of kind and content */
+	OLDER_KEY
 };
 
 static void add_key(ApplyKeyTable *table, ApplyGroup *group, ApplyKind kind,
@@ -89,7 +109,15 @@ static Datum entry_attribute(ApplyKeyTable *table, Datum key, int attnum,
 static void settle_action(ApplyKeyTable *table, uint32 entry, ApplyGroup *group,
 						  ApplyKind kind, const Datum *values,
 						  const bool *isnull);
+static void note_older(ApplyKeyTable *table, ApplyKind kind, uint32 hash,
+					   const Datum *values, const bool *isnull);
+static void begin_older(ApplyKeyTable *table);
+static void check_older(ApplyKeyTable *table);
+static bool same_older_key(ApplyState *state, TupleTableSlot *left,
+						   TupleTableSlot *right);
 static void check_ties(ApplyKeyTable *table);
+cdc_noreturn static void tie_error(ApplyState *state, const Datum *values,
+								   const bool *isnull) pg_attribute_noreturn();
 static int	compare_actions(ApplyKeyTable *table, Datum old, const Datum *values);
 static bool same_content(ApplyKeyTable *table, Datum old, const Datum *values,
 						 const bool *isnull);
@@ -125,6 +153,11 @@ apply_keys_create(ApplyState *state)
 		for (int i = 0; i < state->nkeys; i++)
 			TupleDescInitEntry(table->key_desc, i + 1, NULL,
 							   state->keys[i].column->type, -1, 0);
+	}
+	if (state->sequence != NULL)
+	{
+		table->old_values = palloc(sizeof(Datum) * state->store_desc->natts);
+		table->old_isnull = palloc(sizeof(bool) * state->store_desc->natts);
 	}
 	clear_table(table);
 	return table;
@@ -339,6 +372,7 @@ apply_keys_finish(ApplyKeyTable *table)
 			look_at_rows(table, lfirst(lc), kind, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);
+	check_older(table);
 	MemoryContextDelete(table->context);
 
 	if (state->losers.count > 0)
@@ -500,15 +534,35 @@ settle_action(ApplyKeyTable *table, uint32 entry, ApplyGroup *group,
 											   &null));
 	if (cmp <= 0)
 	{
-		if (cmp == 0 &&
-			(kind != table->actions[entry].kind ||
-			 !same_content(table, old, values, isnull)))
+		if (cmp < 0)
+			note_older(table, kind, table->entries[entry].hash, values, isnull);
+		else if (kind != table->actions[entry].kind ||
+				 !same_content(table, old, values, isnull))
+		{
 			table->actions[entry].tied = true;
+
+			/* with a sequence, nothing that follows makes it right */
+			if (table->state->sequence != NULL)
+				check_ties(table);
+		}
 		lose(table->state, group, kind,
 			 DatumGetInt64(values[APPLY_STORE_NUMBER - 1]));
 		return;
 	}
 
+	if (table->state->sequence != NULL)
+	{
+		MinimalTuple minimal = (MinimalTuple) DatumGetPointer(old);
+		HeapTupleData tuple;
+
+		tuple.t_len = minimal->t_len + MINIMAL_TUPLE_OFFSET;
+		tuple.t_data = (HeapTupleHeader) ((char *) minimal - MINIMAL_TUPLE_OFFSET);
+		heap_deform_tuple(&tuple, table->key_desc, table->old_values,
+						  table->old_isnull);
+		note_older(table, table->actions[entry].kind,
+				   table->entries[entry].hash, table->old_values,
+				   table->old_isnull);
+	}
 	lose(table->state, table->actions[entry].group,
 		 table->actions[entry].kind, old_number);
 	pfree(DatumGetPointer(old));
@@ -519,8 +573,164 @@ settle_action(ApplyKeyTable *table, uint32 entry, ApplyGroup *group,
 }
 
 /*
- * Raises an error if the last word on a key is not clear.  Ties between older
- * actions do not matter.
+ * Notes an action that is not the newest one of its key, to be compared with
+ * others of the same sequence at the end.
+ */
+static void
+note_older(ApplyKeyTable *table, ApplyKind kind, uint32 hash,
+		   const Datum *values, const bool *isnull)
+{
+	ApplyState *state = table->state;
+	Datum	   *older;
+	bool	   *older_isnull;
+	uint64		content = kind;
+
+	if (state->sequence == NULL)
+		return;
+	if (table->older == NULL)
+		begin_older(table);
+	older = table->older_slot->tts_values;
+	older_isnull = table->older_slot->tts_isnull;
+
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		int			at = state->columns[i].store - 1;
+		Form_pg_attribute att;
+
+		if (at < 0)
+			continue;
+		att = TupleDescAttr(state->store_desc, at);
+		content = hash_combine64(content, isnull[at] ? 0 :
+								 1 + (uint64) datum_image_hash(values[at],
+															   att->attbyval,
+															   att->attlen));
+	}
+	older[OLDER_HASH - 1] = Int32GetDatum((int32) hash);
+	older[OLDER_SEQUENCE - 1] = values[state->sequence->store - 1];
+	older[OLDER_ORDINAL - 1] = state->options->deduplicate ?
+		values[state->store_ordinal - 1] : Int64GetDatum(0);
+	older[OLDER_GIVEN - 1] = Int32GetDatum(state->options->deduplicate &&
+										   DatumGetBool(values[state->store_given - 1]));
+	older[OLDER_CONTENT - 1] = Int64GetDatum((int64) content);
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		older[OLDER_KEY - 1 + i] = values[state->keys[i].column->store - 1];
+		older_isnull[OLDER_KEY - 1 + i] = isnull[state->keys[i].column->store - 1];
+	}
+
+	ExecStoreVirtualTuple(table->older_slot);
+	tuplesort_puttupleslot(table->older, table->older_slot);
+	ExecClearTuple(table->older_slot);
+}
+
+/*
+ * Begins the sort of older actions.
+ */
+static void
+begin_older(ApplyKeyTable *table)
+{
+	ApplyState *state = table->state;
+	MemoryContext oldcontext = MemoryContextSwitchTo(state->context);
+	TypeCacheEntry *type = lookup_type_cache(state->sequence->type,
+											 TYPECACHE_LT_OPR);
+	AttrNumber	columns[] = {OLDER_HASH, OLDER_SEQUENCE, OLDER_ORDINAL,
+	OLDER_GIVEN, OLDER_CONTENT};
+	Oid			operators[] = {Int4LessOperator, type->lt_opr, Int8LessOperator,
+	Int4LessOperator, Int8LessOperator};
+	Oid			collations[lengthof(columns)] = {0};
+	bool		nulls_first[lengthof(columns)] = {0};
+
+	collations[1] = state->sequence->collation;
+	table->older_desc = CreateTemplateTupleDesc(OLDER_KEY - 1 + state->nkeys);
+	TupleDescInitEntry(table->older_desc, OLDER_HASH, NULL, INT4OID, -1, 0);
+	TupleDescInitEntry(table->older_desc, OLDER_SEQUENCE, NULL,
+					   state->sequence->type, -1, 0);
+	TupleDescInitEntry(table->older_desc, OLDER_ORDINAL, NULL, INT8OID, -1, 0);
+	TupleDescInitEntry(table->older_desc, OLDER_GIVEN, NULL, INT4OID, -1, 0);
+	TupleDescInitEntry(table->older_desc, OLDER_CONTENT, NULL, INT8OID, -1, 0);
+	for (int i = 0; i < state->nkeys; i++)
+		TupleDescInitEntry(table->older_desc, OLDER_KEY + i, NULL,
+						   state->keys[i].column->type, -1, 0);
+	table->older = tuplesort_begin_heap(table->older_desc, lengthof(columns),
+										columns, operators, collations,
+										nulls_first, work_mem, NULL,
+										TUPLESORT_NONE);
+	table->older_slot = MakeSingleTupleTableSlot(table->older_desc,
+												 &TTSOpsVirtual);
+	memset(table->older_slot->tts_isnull, false,
+		   sizeof(bool) * table->older_desc->natts);
+	MemoryContextSwitchTo(oldcontext);
+}
+
+/*
+ * Raises an error if two different ones of the older actions have the same
+ * key and sequence.
+ */
+static void
+check_older(ApplyKeyTable *table)
+{
+	ApplyState *state = table->state;
+	TupleTableSlot *slot;
+	TupleTableSlot *last;
+
+	if (table->older == NULL)
+		return;
+	tuplesort_performsort(table->older);
+	slot = MakeSingleTupleTableSlot(table->older_desc, &TTSOpsMinimalTuple);
+	last = MakeSingleTupleTableSlot(table->older_desc, &TTSOpsMinimalTuple);
+	while (tuplesort_gettupleslot(table->older, true, true, slot, NULL))
+	{
+		TupleTableSlot *next = last;
+
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		if (!TTS_EMPTY(last) &&
+			slot->tts_values[OLDER_HASH - 1] == last->tts_values[OLDER_HASH - 1] &&
+			DatumGetInt64(slot->tts_values[OLDER_ORDINAL - 1]) ==
+			DatumGetInt64(last->tts_values[OLDER_ORDINAL - 1]) &&
+			slot->tts_values[OLDER_GIVEN - 1] == last->tts_values[OLDER_GIVEN - 1] &&
+			DatumGetInt64(slot->tts_values[OLDER_CONTENT - 1]) !=
+			DatumGetInt64(last->tts_values[OLDER_CONTENT - 1]) &&
+			DatumGetInt32(FunctionCall2Coll(&state->sequence_cmp,
+											state->sequence->collation,
+											slot->tts_values[OLDER_SEQUENCE - 1],
+											last->tts_values[OLDER_SEQUENCE - 1])) == 0 &&
+			same_older_key(state, slot, last))
+			tie_error(state, &slot->tts_values[OLDER_KEY - 1],
+					  &slot->tts_isnull[OLDER_KEY - 1]);
+		last = slot;
+		slot = next;
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	ExecDropSingleTupleTableSlot(last);
+	ExecDropSingleTupleTableSlot(table->older_slot);
+	tuplesort_end(table->older);
+}
+
+/*
+ * Do two sorted actions have the same key?
+ */
+static bool
+same_older_key(ApplyState *state, TupleTableSlot *left, TupleTableSlot *right)
+{
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		int			at = OLDER_KEY - 1 + i;
+
+		if (left->tts_isnull[at] != right->tts_isnull[at])
+			return false;
+		if (!left->tts_isnull[at] &&
+			!DatumGetBool(FunctionCall2Coll(&state->keys[i].equal,
+											state->keys[i].column->collation,
+											left->tts_values[at],
+											right->tts_values[at])))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Raises an error if the last word on a key is not clear.
  */
 static void
 check_ties(ApplyKeyTable *table)
@@ -540,16 +750,26 @@ check_ties(ApplyKeyTable *table)
 			values[k] = entry_attribute(table, table->entries[i].key,
 										state->keys[k].column->store,
 										&isnull[k]);
-		ereport(ERROR,
-				(errcode(ERRCODE_CARDINALITY_VIOLATION),
-				 errmsg("apply_changelog failed: duplicate keys detected in changelog for identifier columns [%s]",
-						apply_key_names(state)),
-				 errdetail("Key %s has different actions with the same %s.",
-						   apply_key_detail(state, values, isnull),
-						   state->sequence == NULL ? "ordinal" :
-						   state->options->deduplicate ?
-						   "sequence and ordinal" : "sequence")));
+		tie_error(state, values, isnull);
 	}
+}
+
+/*
+ * Raises the error for two different actions between which nothing decides.
+ * The arrays hold key values only.
+ */
+static void
+tie_error(ApplyState *state, const Datum *values, const bool *isnull)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CARDINALITY_VIOLATION),
+			 errmsg("apply_changelog failed: duplicate keys detected in changelog for identifier columns [%s]",
+					apply_key_names(state)),
+			 errdetail("Key %s has different actions with the same %s.",
+					   apply_key_detail(state, values, isnull),
+					   state->sequence == NULL ? "ordinal" :
+					   state->options->deduplicate ?
+					   "sequence and ordinal" : "sequence")));
 }
 
 /*
