@@ -569,6 +569,7 @@ init_key(ApplyKey *key, ApplyColumn *column)
 	TypeCacheEntry *type = lookup_type_cache(column->type,
 											 TYPECACHE_EQ_OPR_FINFO |
 											 TYPECACHE_LT_OPR |
+											 TYPECACHE_CMP_PROC_FINFO |
 											 TYPECACHE_HASH_PROC_FINFO |
 											 TYPECACHE_BTREE_OPFAMILY);
 
@@ -587,6 +588,9 @@ init_key(ApplyKey *key, ApplyColumn *column)
 	key->less_op = type->lt_opr;
 	key->equal_image = is_equal_image(type, column->collation);
 	fmgr_info_copy(&key->equal, &type->eq_opr_finfo, CurrentMemoryContext);
+	if (OidIsValid(type->lt_opr) && OidIsValid(type->cmp_proc))
+		fmgr_info_copy(&key->cmp, &type->cmp_proc_finfo,
+					   CurrentMemoryContext);
 	if (OidIsValid(type->hash_proc))
 		fmgr_info_copy(&key->hash, &type->hash_proc_finfo,
 					   CurrentMemoryContext);
@@ -672,6 +676,7 @@ cheap_to_sort(ApplyState *state)
 		Oid			collation = state->keys[i].column->collation;
 
 		if (!OidIsValid(state->keys[i].less_op) ||
+			!OidIsValid(state->keys[i].cmp.fn_oid) ||
 			(OidIsValid(collation) && collation != C_COLLATION_OID &&
 			 collation != POSIX_COLLATION_OID))
 			return false;

@@ -28,6 +28,7 @@
 #include "utils/tuplestore.h"
 
 #include "apply.h"
+#include "compat.h"
 
 /* More keys than this are refused: their NULLs are noted in 64 bits */
 #define APPLY_MAX_KEYS			64
@@ -70,6 +71,7 @@ typedef struct ApplyKey
 	Oid			equal_op;
 	Oid			less_op;		/* invalid if the type has no order */
 	FmgrInfo	equal;
+	FmgrInfo	cmp;			/* set if there is a less_op */
 	FmgrInfo	hash;			/* fn_oid is invalid if the type has none */
 	bool		equal_image;	/* equal values look alike, too */
 } ApplyKey;
@@ -123,6 +125,7 @@ typedef struct ApplyState
 								 * NULL */
 	bool		by_index;		/* find rows through an index */
 	bool		in_order;		/* and in the order of the keys */
+	bool		keys_by_sort;	/* which shows keys with several actions */
 	bool		refuses_deletes;	/* a DELETE may skip rows it finds */
 
 	/* the changelog; stored rows begin with their number */
@@ -192,6 +195,9 @@ extern void apply_keys_note(ApplyKeyTable *table, ApplyGroup *group,
 							ApplyKind kind, const Datum *values,
 							const bool *isnull);
 extern void apply_keys_finish(ApplyKeyTable *table);
+cdc_noreturn extern void apply_duplicate_error(ApplyState *state,
+											   const Datum *values,
+											   const bool *isnull) pg_attribute_noreturn();
 
 /* from apply_write.c */
 extern void apply_write(ApplyState *state);

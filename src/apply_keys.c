@@ -220,12 +220,7 @@ apply_keys_note(ApplyKeyTable *table, ApplyGroup *group, ApplyKind kind,
 			!same_key(table, &table->entries[entry - 1], values, isnull))
 			continue;
 		if (!table->settle)
-			ereport(ERROR,
-					(errcode(ERRCODE_CARDINALITY_VIOLATION),
-					 errmsg("apply_changelog failed: duplicate keys detected in changelog for identifier columns [%s]",
-							apply_key_names(table->state)),
-					 errdetail("Key %s has more than one action.",
-							   stored_key_detail(table->state, values, isnull))));
+			apply_duplicate_error(table->state, values, isnull);
 		settle_action(table, entry - 1, group, kind, values, isnull);
 		return;
 	}
@@ -876,6 +871,21 @@ take_out_losers(ApplyState *state)
 			tuplestore_end(rows);
 		}
 	}
+}
+
+/*
+ * Raises the error for a stored row that has the key of another one.
+ */
+void
+apply_duplicate_error(ApplyState *state, const Datum *values,
+					  const bool *isnull)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_CARDINALITY_VIOLATION),
+			 errmsg("apply_changelog failed: duplicate keys detected in changelog for identifier columns [%s]",
+					apply_key_names(state)),
+			 errdetail("Key %s has more than one action.",
+					   stored_key_detail(state, values, isnull))));
 }
 
 /*

@@ -6,8 +6,8 @@
  * The changelog, a relation or a query, is read by one SELECT that brings
  * every column to the type of the target's column.  Its rows go straight into
  * tuplestores, upserts and deletes apart, by way of a sort if they will be
- * looked up in an index; apply_keys.c sees each of them to find
- * keys with several actions.
+ * looked up in an index.  Keys with several actions are found in the sorted
+ * rows, or by apply_keys.c, which then sees each row.
  *
  * Copyright (c) 2026, the cdc_changelog authors
  *
@@ -77,7 +77,7 @@ typedef struct ReadReceiver
 {
 	DestReceiver pub;
 	ApplyState *state;
-	ApplyKeyTable *table;
+	ApplyKeyTable *table;		/* NULL if it takes no part */
 	MemoryContext row_context;	/* reset for each row */
 	int			ordinal_at;		/* 0-based columns of a row; -1 if absent */
 	int			filter_at;
@@ -99,7 +99,7 @@ static bool has_column(TupleDesc desc, const char *name);
 static void make_store_desc(ApplyState *state);
 static char *read_query(ApplyState *state, const char *source,
 						TupleDesc source_desc, ReadReceiver *receiver);
-static void append_coerced(StringInfo buf, ApplyState *state,
+static bool append_coerced(StringInfo buf, ApplyState *state,
 						   ApplyColumn *column, Form_pg_attribute att);
 static void append_words(StringInfo buf, int meanings);
 
@@ -112,7 +112,11 @@ static void receive_nothing(DestReceiver *self);
 static void store_row(ReadReceiver *receiver, ApplyGroup *group,
 					  ApplyKind kind);
 static Tuplesortstate *begin_sort(ApplyState *state);
-static void finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind);
+static void finish_sorts(ApplyState *state, ApplyGroup *group);
+static void next_sorted(ApplyState *state, ApplyGroup *group, ApplyKind kind,
+						TupleTableSlot *slot, bool copy, Datum *key);
+static int	compare_keys(ApplyState *state, ApplyGroup *group,
+						 const Datum *left, const Datum *right);
 static ChangeMeaning change_meaning(Datum value, bool isnull);
 static ChangeMeaning appended_meaning(ReadReceiver *receiver, Datum value,
 									  bool isnull);
@@ -433,6 +437,7 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 {
 	StringInfoData buf;
 	const char *change_type = "CAST(c." CDC_COL_TYPE " AS pg_catalog.text)";
+	bool		coerced = false;
 	int			natts = 1;
 
 	receiver->ordinal_at = -1;
@@ -471,7 +476,7 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 			if (strcmp(NameStr(att->attname), column->name) != 0)
 				continue;
 			appendStringInfoString(&buf, ", ");
-			append_coerced(&buf, state, column, att);
+			coerced |= append_coerced(&buf, state, column, att);
 			break;
 		}
 	}
@@ -483,6 +488,10 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 							 state->options->filter);
 		return buf.data;
 	}
+
+	/* what is ignored must not fail to be converted; else it may as well come */
+	if (!coerced)
+		return buf.data;
 	appendStringInfo(&buf, " WHERE (%s COLLATE pg_catalog.\"C\""
 					 " OPERATOR(pg_catalog.=) ANY (", change_type);
 	append_words(&buf, 1 << MEANS_NOTHING);
@@ -518,8 +527,10 @@ append_words(StringInfo buf, int meanings)
  * The length of a type is enforced by calling what enforces it on assignment,
  * because an explicit cast would cut off too long a value.  Where that is not
  * known, the stored column goes without length and the write enforces it.
+ *
+ * Returns whether anything is done with the value.
  */
-static void
+static bool
 append_coerced(StringInfo buf, ApplyState *state, ApplyColumn *column,
 			   Form_pg_attribute att)
 {
@@ -541,7 +552,7 @@ append_coerced(StringInfo buf, ApplyState *state, ApplyColumn *column,
 		(column->typmod < 0 || att->atttypmod == column->typmod))
 	{
 		appendStringInfoString(buf, name);
-		return;
+		return false;
 	}
 
 	type = format_type_extended(column->type, -1,
@@ -550,7 +561,7 @@ append_coerced(StringInfo buf, ApplyState *state, ApplyColumn *column,
 	if (column->typmod < 0)
 	{
 		appendStringInfo(buf, "CAST(%s AS %s)", name, type);
-		return;
+		return true;
 	}
 	if (find_typmod_coercion_function(column->type, &function) == COERCION_PATH_FUNC)
 	{
@@ -559,10 +570,11 @@ append_coerced(StringInfo buf, ApplyState *state, ApplyColumn *column,
 													get_func_name(function)),
 						 name, type, column->typmod,
 						 get_func_nargs(function) >= 3 ? ", false" : "");
-		return;
+		return true;
 	}
 	appendStringInfo(buf, "CAST(%s AS %s)", name, type);
 	column->typmod = -1;
+	return true;
 }
 
 /* ----------------------------------------------------------------
@@ -577,10 +589,15 @@ static void
 read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 {
 	SPIExecuteOptions options = {0};
-	ApplyKeyTable *table = apply_keys_create(state);
+	ApplyKeyTable *table = NULL;
 	MemoryContext oldcontext;
 	ListCell   *lc;
 	int			rc;
+
+	/* sorted rows show which keys come twice */
+	state->keys_by_sort = state->in_order && state->store_ordinal == 0;
+	if (!state->keys_by_sort && !state->options->append)
+		table = apply_keys_create(state);
 
 	receiver->pub.receiveSlot = receive_row;
 	receiver->pub.rStartup = receive_startup;
@@ -610,9 +627,9 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 
 	oldcontext = MemoryContextSwitchTo(state->context);
 	foreach(lc, state->groups)
-		for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
-		finish_sort(state, lfirst(lc), kind);
-	apply_keys_finish(table);
+		finish_sorts(state, lfirst(lc));
+	if (table != NULL)
+		apply_keys_finish(table);
 	MemoryContextSwitchTo(oldcontext);
 }
 
@@ -678,7 +695,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	}
 
 	group = apply_group_of(state, values, isnull);
-	if (!state->options->append)
+	if (receiver->table != NULL)
 		apply_keys_note(receiver->table, group, kind, values, isnull);
 	store_row(receiver, group, kind);
 	MemoryContextSwitchTo(oldcontext);
@@ -750,26 +767,116 @@ begin_sort(ApplyState *state)
 }
 
 /*
- * Sorts the rows that have been read into the group and stores them.
+ * Sorts the rows that have been read into the group and stores them.  Rows of
+ * both kinds pass by in the order of their keys; where nothing has to be
+ * settled, that shows keys with several actions.
  */
 static void
-finish_sort(ApplyState *state, ApplyGroup *group, ApplyKind kind)
+finish_sorts(ApplyState *state, ApplyGroup *group)
 {
-	TupleTableSlot *slot;
+	TupleTableSlot *slots[APPLY_NUM_KINDS] = {0};
+	TupleTableSlot *last = MakeSingleTupleTableSlot(state->store_desc,
+													&TTSOpsMinimalTuple);
+	Datum		keys[APPLY_NUM_KINDS][APPLY_MAX_KEYS];
+	Datum		last_key[APPLY_MAX_KEYS];
+	bool		first = true;
+	bool		copy = false;
 
-	if (group->sort[kind] == NULL)
-		return;
-	slot = MakeSingleTupleTableSlot(state->store_desc, &TTSOpsMinimalTuple);
-	group->rows[kind] = apply_begin_store();
-	tuplesort_performsort(group->sort[kind]);
-	while (tuplesort_gettupleslot(group->sort[kind], true, false, slot, NULL))
+	/* the last row must outlive the next one only if its key points to it */
+	for (int i = 0; i < state->nkeys; i++)
+		if (!state->keys[i].typbyval)
+			copy = true;
+
+	for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		tuplestore_puttupleslot(group->rows[kind], slot);
+		if (group->sort[kind] == NULL)
+			continue;
+		group->rows[kind] = apply_begin_store();
+		tuplesort_performsort(group->sort[kind]);
+		slots[kind] = MakeSingleTupleTableSlot(state->store_desc,
+											   &TTSOpsMinimalTuple);
+		next_sorted(state, group, kind, slots[kind], copy, keys[kind]);
 	}
-	tuplesort_end(group->sort[kind]);
-	group->sort[kind] = NULL;
-	ExecDropSingleTupleTableSlot(slot);
+
+	for (;;)
+	{
+		bool		upsert = slots[APPLY_UPSERT] != NULL &&
+			!TTS_EMPTY(slots[APPLY_UPSERT]);
+		bool		delete = slots[APPLY_DELETE] != NULL &&
+			!TTS_EMPTY(slots[APPLY_DELETE]);
+		TupleTableSlot *slot;
+		int			kind;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!upsert && !delete)
+			break;
+		kind = !delete ? APPLY_UPSERT : !upsert ? APPLY_DELETE :
+			compare_keys(state, group, keys[APPLY_UPSERT],
+						 keys[APPLY_DELETE]) <= 0 ? APPLY_UPSERT : APPLY_DELETE;
+		slot = slots[kind];
+		if (state->keys_by_sort)
+		{
+			if (!first && compare_keys(state, group, last_key, keys[kind]) == 0)
+			{
+				slot_getallattrs(slot);
+				apply_duplicate_error(state, slot->tts_values, slot->tts_isnull);
+			}
+			memcpy(last_key, keys[kind], sizeof(Datum) * state->nkeys);
+			first = false;
+		}
+		tuplestore_puttupleslot(group->rows[kind], slot);
+		slots[kind] = last;
+		last = slot;
+		next_sorted(state, group, kind, slots[kind], copy, keys[kind]);
+	}
+
+	for (int kind = 0; kind < APPLY_NUM_KINDS; kind++)
+	{
+		if (group->sort[kind] == NULL)
+			continue;
+		ExecDropSingleTupleTableSlot(slots[kind]);
+		tuplesort_end(group->sort[kind]);
+		group->sort[kind] = NULL;
+	}
+	ExecDropSingleTupleTableSlot(last);
+}
+
+/*
+ * Fetches the next row of a sort and its key.  The slot is empty if there is
+ * none.
+ */
+static void
+next_sorted(ApplyState *state, ApplyGroup *group, ApplyKind kind,
+			TupleTableSlot *slot, bool copy, Datum *key)
+{
+	bool		isnull;
+
+	if (!tuplesort_gettupleslot(group->sort[kind], true, copy, slot, NULL))
+		return;
+	for (int i = 0; i < state->nkeys; i++)
+		key[i] = slot_getattr(slot, state->keys[i].column->store, &isnull);
+}
+
+/*
+ * Compares two keys of a group in the order of its sorts.
+ */
+static int
+compare_keys(ApplyState *state, ApplyGroup *group, const Datum *left,
+			 const Datum *right)
+{
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		ApplyKey   *key = &state->keys[i];
+		int			cmp;
+
+		if (group->nulls & (UINT64CONST(1) << i))
+			continue;
+		cmp = DatumGetInt32(FunctionCall2Coll(&key->cmp, key->column->collation,
+											  left[i], right[i]));
+		if (cmp != 0)
+			return cmp;
+	}
+	return 0;
 }
 
 /*
