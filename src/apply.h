@@ -45,6 +45,11 @@ typedef struct CdcApplyResult
 	int64		unchanged;		/* the target already was like that */
 	int64		missing;		/* deletes of keys the target does not have */
 	int64		stale;			/* older than another action or the target */
+
+	/* with a consumer only */
+	bool		full;			/* everything was read, not just changes */
+	char	   *ranges;			/* what was read, as cdc_consumer_ranges()
+								 * says; in the caller's memory context */
 } CdcApplyResult;
 
 extern void cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result);

@@ -22,8 +22,8 @@ typedef struct CdcPin
 	bool		incremental;	/* if not, the whole content at "to" */
 	int64		from;			/* excluded; its position */
 	int64		to;				/* included; where the transaction cuts */
-	Snapshot	snapshot;		/* sees all up to there; stays registered until
-								 * the transaction ends */
+	Snapshot	snapshot;		/* sees all up to there; stays registered
+								 * until the transaction ends */
 } CdcPin;
 
 /* An application of what a consumer reads to a target */
@@ -32,6 +32,13 @@ typedef struct CdcConsumerRun CdcConsumerRun;
 extern void cdc_consumer_pin(const char *consumer, Oid relid, bool nowait,
 							 CdcPin *pin);
 extern void cdc_consumer_pin_group(List *consumers, bool nowait);
+
+/*
+ * Pins what the consumer has read before, as the others here do, and tells
+ * whether there is nothing for it to do: it has positions, all of them are
+ * usable for the target, and there is nothing after them.
+ */
+extern bool cdc_consumer_idle(const char *consumer, Oid target, bool nowait);
 
 extern CdcConsumerRun *cdc_consumer_begin(const char *consumer, Oid target,
 										  bool nowait);
