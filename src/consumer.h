@@ -43,6 +43,9 @@ extern bool cdc_consumer_idle(const char *consumer, Oid target, bool nowait);
 extern CdcConsumerRun *cdc_consumer_begin(const char *consumer, Oid target,
 										  bool nowait);
 extern bool cdc_consumer_full(const CdcConsumerRun *run);
+
+/* Had the consumer positions before this run?  Then it must not append all. */
+extern bool cdc_consumer_has_positions(const CdcConsumerRun *run);
 extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
