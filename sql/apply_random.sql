@@ -11,6 +11,7 @@ SET client_min_messages = warning;
 CREATE TABLE target (k1 int, k2 text, v numeric, w json, s int, gone boolean);
 CREATE TABLE target0 (LIKE target);
 CREATE TABLE target1 (LIKE target);
+ALTER TABLE target1 ALTER k2 TYPE text COLLATE "C";	-- rows are sorted
 CREATE UNIQUE INDEX ON target1 (k1, k2);
 CREATE TABLE target2 (LIKE target);
 CREATE UNIQUE INDEX ON target2 (k1, k2) NULLS NOT DISTINCT;

@@ -109,6 +109,45 @@ is( $node->safe_psql('postgres', 'SELECT tableoid::regclass, * FROM part ORDER B
 	"part_us|1|ONE|us\npart_eu|3|THREE|eu\npart_us|4|four|us",
 	'rows of a partitioned table with a foreign partition');
 
+# the whole content, with rows that are right and NULL where no one forbids it
+$node->safe_psql('remote', 'DELETE FROM t WHERE id > 900');
+my $changes = $node->safe_psql('remote', 'SELECT sum(changes) FROM t WHERE id <= 800');
+$node->safe_psql('remote',
+	q{ALTER TABLE t ALTER id DROP NOT NULL; INSERT INTO t VALUES (NULL, 'nobody', 0)});
+is( $node->safe_psql(
+		'postgres', q{
+SELECT cdc.apply_changelog('t',
+  $$ SELECT 'INSERT' AS _change_type, i AS id, 'v' || i AS v, CASE i WHEN 5 THEN 0 ELSE i END AS amount
+       FROM generate_series(1, 800) i UNION ALL SELECT 'INSERT', 5000, 'new', 1 $$,
+  ARRAY['id'], complete => true)}),
+	'(1,1,101,799,0,0)',
+	'counts of the whole content of a foreign table');
+is( $node->safe_psql('remote',
+		'SELECT count(*), max(id), sum(changes), count(*) FILTER (WHERE id IS NULL) FROM t'),
+	'801|5000|' . ($changes + 1) . '|0',
+	'the whole content of a foreign table');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT cdc.apply_changelog('part',
+  $$ SELECT 'U' AS _change_type, 4 AS id, 'FOUR' AS v, 'us' AS region
+     UNION ALL SELECT 'U', 1, 'ONE', 'us' $$, ARRAY['id', 'region'], complete => true)}),
+	'(0,1,1,1,0,0)',
+	'whole content of a partitioned table with a foreign partition');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT cdc.apply_changelog('t', $$ SELECT 6000 + i AS id FROM generate_series(1, 10) i $$, NULL, append => true)}),
+	'(10,0,0,0,0,0)',
+	'rows appended to a foreign table');
+my ($guarded, $out, $guard_error) = $node->psql('postgres',
+	q{SELECT cdc.apply_changelog('t', $$ SELECT 'D' AS _change_type, i AS id FROM generate_series(1, 100) i $$,
+  ARRAY['id'], max_deletes => '10%')});
+like(
+	$guard_error,
+	qr/changelog deletes 100 rows of "t", more than the limit of 10%\nDETAIL:  The target had 811 rows/,
+	'limit for deletes in a foreign table');
+is($node->safe_psql('remote', 'SELECT count(*) FROM t WHERE id <= 100'),
+	100, 'nothing is deleted beyond the limit');
+
 # the row of an aborted transaction is not there, either
 $node->psql(
 	'postgres', q{
