@@ -93,11 +93,11 @@ static void describe_columns(ApplyState *state, Relation rel);
 static void resolve_keys(ApplyState *state);
 static void resolve_sequence(ApplyState *state);
 static void resolve_soft_delete(ApplyState *state);
-static ApplyColumn *target_column(ApplyState *state, const char *name,
-								  const char *what);
 static void init_key(ApplyKey *key, ApplyColumn *column);
 static bool is_equal_image(const TypeCacheEntry *type, Oid collation);
 static void find_unique_index(ApplyState *state, Relation rel);
+static void find_versions_index(ApplyState *state, Relation rel);
+static bool index_begins_with_keys(ApplyState *state, Relation index);
 static bool cheap_to_sort(ApplyState *state);
 static bool index_covers_keys(ApplyState *state, Relation index,
 							  uint64 *columns, bool *usable);
@@ -206,7 +206,10 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	apply_read(state);
-	apply_write(state);
+	if (state->options->history)
+		apply_history(state);
+	else
+		apply_write(state);
 
 	foreach(lc, state->groups)
 	{
@@ -300,11 +303,16 @@ check_options(const CdcApplyOptions *options)
 							other),
 					 errdetail("Rows are inserted as they come.")));
 	}
-	if (options->consumer != NULL || options->history)
+	if (options->consumer != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"%s\" is not supported",
-						options->consumer != NULL ? "consumer" : "history")));
+				 errmsg("option \"%s\" is not supported", "consumer")));
+	if (options->history && options->ignore_null_updates)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" cannot be used together with \"%s\"",
+						"history", "ignore_null_updates"),
+				 errdetail("A version of a row does not depend on others.")));
 	if (options->history_exclude != NIL && !options->history)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -369,7 +377,13 @@ describe_target(ApplyState *state)
 	resolve_keys(state);
 	resolve_sequence(state);
 	resolve_soft_delete(state);
-	find_unique_index(state, rel);
+	if (state->options->history)
+	{
+		apply_history_resolve(state);
+		find_versions_index(state, rel);
+	}
+	else
+		find_unique_index(state, rel);
 
 	/* a partition, foreign server or view may have its own ideas */
 	state->refuses_deletes = state->relkind != RELKIND_RELATION ||
@@ -462,8 +476,8 @@ apply_is_metadata(const char *name)
 /*
  * The column that an option names; "what" is the option's role for messages.
  */
-static ApplyColumn *
-target_column(ApplyState *state, const char *name, const char *what)
+ApplyColumn *
+apply_target_column(ApplyState *state, const char *name, const char *what)
 {
 	ApplyColumn *column;
 
@@ -502,7 +516,7 @@ resolve_keys(ApplyState *state)
 	state->keys = palloc0(sizeof(ApplyKey) * list_length(state->options->keys));
 	foreach(lc, state->options->keys)
 	{
-		ApplyColumn *column = target_column(state, lfirst(lc), "key");
+		ApplyColumn *column = apply_target_column(state, lfirst(lc), "key");
 
 		column->is_key = true;
 		init_key(&state->keys[state->nkeys++], column);
@@ -516,8 +530,8 @@ resolve_sequence(ApplyState *state)
 
 	if (state->options->sequence_by == NULL)
 		return;
-	state->sequence = target_column(state, state->options->sequence_by,
-									"sequence");
+	state->sequence = apply_target_column(state, state->options->sequence_by,
+										  "sequence");
 	if (state->sequence->is_key || state->sequence->generated)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -543,7 +557,7 @@ resolve_soft_delete(ApplyState *state)
 
 	if (state->options->soft_delete == NULL)
 		return;
-	column = target_column(state, state->options->soft_delete, "soft-delete");
+	column = apply_target_column(state, state->options->soft_delete, "soft-delete");
 	if (column->is_key || column->generated || column == state->sequence)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -662,6 +676,58 @@ find_unique_index(ApplyState *state, Relation rel)
 	if (rel->rd_rel->relrowsecurity || rel->rd_rel->relhasrules)
 		state->by_index = false;
 	state->in_order = state->by_index && cheap_to_sort(state);
+}
+
+/*
+ * Looks for an index through which the versions of a key should be found, see
+ * above.  In a history, no index proves that keys are unique.
+ */
+static void
+find_versions_index(ApplyState *state, Relation rel)
+{
+	ListCell   *lc;
+
+	if ((state->relkind != RELKIND_RELATION &&
+		 state->relkind != RELKIND_PARTITIONED_TABLE) ||
+		has_subclass(state->relid) != (state->relkind == RELKIND_PARTITIONED_TABLE) ||
+		rel->rd_rel->relrowsecurity || rel->rd_rel->relhasrules ||
+		(state->relkind == RELKIND_RELATION &&
+		 RelationGetNumberOfBlocks(rel) > effective_cache_size))
+		return;
+	foreach(lc, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		state->by_index |= index_begins_with_keys(state, index);
+		index_close(index, NoLock);
+	}
+}
+
+/*
+ * Are the first columns of the index the keys, in any order, and is it fit to
+ * find them?
+ */
+static bool
+index_begins_with_keys(ApplyState *state, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (!form->indisvalid || index->rd_rel->relam != BTREE_AM_OID ||
+		RelationGetIndexPredicate(index) != NIL ||
+		form->indnkeyatts < state->nkeys)
+		return false;
+	for (int i = 0; i < state->nkeys; i++)
+	{
+		int			k = 0;
+
+		while (k < state->nkeys &&
+			   state->keys[k].column->attnum != form->indkey.values[i])
+			k++;
+		if (k == state->nkeys || !same_equality(&state->keys[k], index, i) ||
+			index->rd_indcollation[i] != state->keys[k].column->collation)
+			return false;
+	}
+	return true;
 }
 
 /*

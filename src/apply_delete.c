@@ -48,7 +48,6 @@ typedef struct ExtraReceiver
 
 static void delete_rows(ApplyState *state, ApplyGroup *group);
 static void mark_rows(ApplyState *state, ApplyGroup *group);
-static void find_extra_rows(ApplyState *state);
 static void append_pattern(StringInfo buf, ApplyState *state, uint64 nulls);
 static bool receive_extra(TupleTableSlot *slot, DestReceiver *self);
 static void delete_extra_rows(ApplyState *state, ApplyGroup *group);
@@ -74,7 +73,7 @@ apply_deletes(ApplyState *state)
 	}
 	if (state->complete)
 	{
-		find_extra_rows(state);
+		apply_find_extra_rows(state);
 		foreach(lc, state->groups)
 			delete_extra_rows(state, lfirst(lc));
 	}
@@ -162,8 +161,8 @@ mark_rows(ApplyState *state, ApplyGroup *group)
  * Keys with NULLs in the same columns are looked for together, as for all
  * statements; then come those which have NULLs where no upsert has.
  */
-static void
-find_extra_rows(ApplyState *state)
+void
+apply_find_extra_rows(ApplyState *state)
 {
 	List	   *groups = list_copy(state->groups);
 	uint64		all_null = state->nkeys == 64 ? ~UINT64CONST(0) :
@@ -185,6 +184,8 @@ find_extra_rows(ApplyState *state)
 		appendStringInfo(&select, "%s t.%s", i > 0 ? "," : "SELECT",
 						 state->keys[i].column->quoted);
 	appendStringInfo(&select, " FROM %s AS t WHERE ", state->target_sql);
+	if (state->history != NULL)
+		appendStringInfo(&select, "%s AND ", apply_history_current(state));
 	if (state->soft_delete != NULL)
 		appendStringInfo(&select, "t.%s IS NOT TRUE AND ",
 						 state->soft_delete->quoted);
@@ -386,7 +387,8 @@ apply_check_deletes(ApplyState *state)
 				 errhint("If the deletes are right, repeat this with a higher limit (\"max_deletes\").")));
 	}
 
-	if (state->relkind != RELKIND_VIEW &&
+	if (state->history == NULL &&
+		state->relkind != RELKIND_VIEW &&
 		state->relkind != RELKIND_FOREIGN_TABLE &&
 		deleted * STATISTICS_MARGIN <=
 		promised_rows(state->relid) * limit / 100)
@@ -444,15 +446,19 @@ rows_before(ApplyState *state)
 	int64		now;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT pg_catalog.count(*) FROM %s AS t",
-					 state->target_sql);
+	appendStringInfo(&sql, "SELECT pg_catalog.count(*) FROM %s AS t WHERE %s",
+					 state->target_sql,
+					 state->history != NULL ? apply_history_current(state) :
+					 "true");
 	if (state->soft_delete != NULL)
-		appendStringInfo(&sql, " WHERE t.%s IS NOT TRUE",
+		appendStringInfo(&sql, " AND t.%s IS NOT TRUE",
 						 state->soft_delete->quoted);
 	if (SPI_execute(sql.data, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not count the rows of \"%s\"", state->target);
 	now = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 									  SPI_tuptable->tupdesc, 1, &isnull));
 	SPI_freetuptable(SPI_tuptable);
-	return now + state->result->deleted;
+
+	/* versions are not deleted before this has been looked at */
+	return state->history != NULL ? now : now + state->result->deleted;
 }

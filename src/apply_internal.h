@@ -6,7 +6,8 @@
  * One call of cdc_apply goes through three steps: apply.c looks at the options
  * and the target, apply_read.c reads the changelog and, with apply_keys.c,
  * settles which action each key gets, apply_write.c and apply_delete.c change
- * the target by statements that apply_run.c runs.
+ * the target by statements that apply_run.c runs.  Where the target keeps
+ * versions, apply_history.c takes the place of what settles and writes.
  *
  * Copyright (c) 2026, the cdc_changelog authors
  *
@@ -60,6 +61,7 @@ typedef struct ApplyColumn
 								 * changelog has no such column */
 	bool		in_insert;		/* written by INSERT */
 	bool		in_update;		/* written by UPDATE */
+	bool		excluded;		/* makes no version of its own */
 } ApplyColumn;
 
 /* How to compare the values of a key or sequence column */
@@ -132,9 +134,12 @@ typedef struct ApplyState
 	TupleDesc	store_desc;
 	int			store_ordinal;	/* stored columns used to settle which action */
 	int			store_given;	/* wins; 0 if there is nothing to settle */
+	int			store_time;		/* when it was committed; with history only */
 	List	   *groups;			/* of ApplyGroup */
 	int64		nstored;		/* rows in all groups */
 	ApplyRowSet losers;			/* stored rows that are not to be applied */
+
+	struct ApplyHistory *history;	/* NULL unless the target keeps versions */
 
 	/* writing */
 	EphemeralNamedRelationData relation;	/* stored rows of a statement; SPI
@@ -169,6 +174,8 @@ typedef struct ApplyNumberReceiver
 }			ApplyNumberReceiver;
 
 /* from apply.c */
+extern ApplyColumn *apply_target_column(ApplyState *state, const char *name,
+										const char *what);
 extern ApplyColumn *apply_find_column(ApplyState *state, const char *name);
 extern bool apply_is_metadata(const char *name);
 extern const char *apply_key_names(ApplyState *state);
@@ -198,6 +205,11 @@ extern void apply_keys_finish(ApplyKeyTable *table);
 cdc_noreturn extern void apply_duplicate_error(ApplyState *state,
 											   const Datum *values,
 											   const bool *isnull) pg_attribute_noreturn();
+extern void apply_check_order(ApplyState *state, const Datum *values,
+							  const bool *isnull);
+extern const char *apply_stored_key_detail(ApplyState *state,
+										   const Datum *values,
+										   const bool *isnull);
 
 /* from apply_write.c */
 extern void apply_write(ApplyState *state);
@@ -207,6 +219,15 @@ extern ApplyRowSet *apply_find_rows(ApplyState *state, ApplyGroup *group,
 /* from apply_delete.c */
 extern void apply_deletes(ApplyState *state);
 extern void apply_check_deletes(ApplyState *state);
+extern void apply_find_extra_rows(ApplyState *state);
+
+/* from apply_history.c */
+extern void apply_history_resolve(ApplyState *state);
+extern bool apply_history_column(ApplyState *state, const ApplyColumn *column);
+extern int	apply_history_num_columns(ApplyState *state);
+extern void apply_history_describe_store(ApplyState *state, int first);
+extern const char *apply_history_current(ApplyState *state);
+extern void apply_history(ApplyState *state);
 
 /* from apply_run.c */
 extern int64 apply_run(ApplyState *state, Tuplestorestate *rows,

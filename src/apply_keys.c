@@ -126,8 +126,6 @@ static void lose(ApplyState *state, ApplyGroup *group, ApplyKind kind,
 static void look_at_rows(ApplyKeyTable *table, ApplyGroup *group,
 						 ApplyKind kind, TupleTableSlot *slot);
 static void take_out_losers(ApplyState *state);
-static const char *stored_key_detail(ApplyState *state, const Datum *values,
-									 const bool *isnull);
 
 /*
  * An empty table.  The state must know how rows are stored.
@@ -192,22 +190,7 @@ apply_keys_note(ApplyKeyTable *table, ApplyGroup *group, ApplyKind kind,
 {
 	uint32		hash;
 
-	if (table->state->sequence != NULL &&
-		isnull[table->state->sequence->store - 1])
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("null value in sequence column \"%s\" of the changelog",
-						table->state->sequence->name),
-				 errdetail("Key %s.",
-						   stored_key_detail(table->state, values, isnull))));
-	if (table->settle && isnull[table->state->store_ordinal - 1])
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("null value in changelog column \"%s\"",
-						CDC_COL_ORDINAL),
-				 errdetail("Key %s.",
-						   stored_key_detail(table->state, values, isnull))));
-
+	apply_check_order(table->state, values, isnull);
 	hash = hash_key(table->state, values, isnull);
 	if (table->part_bits > 0 &&
 		hash >> (32 - table->part_bits) != table->part)
@@ -225,6 +208,28 @@ apply_keys_note(ApplyKeyTable *table, ApplyGroup *group, ApplyKind kind,
 		return;
 	}
 	add_key(table, group, kind, hash, values, isnull);
+}
+
+/*
+ * Raises an error if what tells the order of actions is NULL in a row.
+ */
+void
+apply_check_order(ApplyState *state, const Datum *values, const bool *isnull)
+{
+	if (state->sequence != NULL && isnull[state->sequence->store - 1])
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("null value in sequence column \"%s\" of the changelog",
+						state->sequence->name),
+				 errdetail("Key %s.",
+						   apply_stored_key_detail(state, values, isnull))));
+	if (state->store_ordinal > 0 && isnull[state->store_ordinal - 1])
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("null value in changelog column \"%s\"",
+						CDC_COL_ORDINAL),
+				 errdetail("Key %s.",
+						   apply_stored_key_detail(state, values, isnull))));
 }
 
 /*
@@ -885,14 +890,15 @@ apply_duplicate_error(ApplyState *state, const Datum *values,
 			 errmsg("apply_changelog failed: duplicate keys detected in changelog for identifier columns [%s]",
 					apply_key_names(state)),
 			 errdetail("Key %s has more than one action.",
-					   stored_key_detail(state, values, isnull))));
+					   apply_stored_key_detail(state, values, isnull))));
 }
 
 /*
  * The key of a stored row for a message.
  */
-static const char *
-stored_key_detail(ApplyState *state, const Datum *values, const bool *isnull)
+const char *
+apply_stored_key_detail(ApplyState *state, const Datum *values,
+						const bool *isnull)
 {
 	Datum		key_values[APPLY_MAX_KEYS];
 	bool		key_isnull[APPLY_MAX_KEYS];

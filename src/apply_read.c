@@ -81,6 +81,7 @@ typedef struct ReadReceiver
 	MemoryContext row_context;	/* reset for each row */
 	int			ordinal_at;		/* 0-based columns of a row; -1 if absent */
 	int			filter_at;
+	int			time_at;
 	int			data_at;
 	bool		type_lost;		/* append: the target has no change type */
 	TupleTableSlot *store_slot; /* the row to store; its arrays are */
@@ -137,13 +138,14 @@ apply_read(ApplyState *state)
 	match_columns(state, source_desc);
 	if (state->options->filter != NULL)
 		check_filter(state->options->filter, source);
-	if (state->options->deduplicate && state->sequence == NULL &&
-		!has_column(source_desc, CDC_COL_ORDINAL))
+	if ((state->options->deduplicate || state->history != NULL) &&
+		state->sequence == NULL && !has_column(source_desc, CDC_COL_ORDINAL))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" does not exist in the changelog",
 						CDC_COL_ORDINAL),
-				 errdetail("The option \"deduplicate\" needs it.")));
+				 errdetail("The option \"%s\" needs it.",
+						   state->history != NULL ? "history" : "deduplicate")));
 
 	receiver.type_lost = has_column(source_desc, CDC_COL_TYPE) &&
 		apply_find_column(state, CDC_COL_TYPE) == NULL;
@@ -361,6 +363,13 @@ match_columns(ApplyState *state, TupleDesc source)
 							 !apply_is_metadata(column->name)) &&
 			has_column(source, column->name);
 
+		if (given && apply_history_column(state, column))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("changelog must not have a column \"%s\"",
+							column->name),
+					 errdetail("The history in \"%s\" has a column of that name to tell when a version was valid.",
+							   state->target)));
 		if (!given && (column->is_key || column == state->sequence))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
@@ -387,7 +396,8 @@ match_columns(ApplyState *state, TupleDesc source)
 static void
 make_store_desc(ApplyState *state)
 {
-	bool		settle = state->sequence != NULL || state->options->deduplicate;
+	bool		settle = state->sequence != NULL ||
+		state->options->deduplicate || state->history != NULL;
 	int			natts = APPLY_STORE_NUMBER;
 
 	for (int i = 0; i < state->ncolumns; i++)
@@ -398,7 +408,10 @@ make_store_desc(ApplyState *state)
 		state->store_ordinal = ++natts;
 		state->store_given = ++natts;
 	}
-	state->store_desc = CreateTemplateTupleDesc(natts);
+	state->store_desc =
+		CreateTemplateTupleDesc(natts + apply_history_num_columns(state));
+	if (state->history != NULL)
+		apply_history_describe_store(state, natts + 1);
 
 	TupleDescInitEntry(state->store_desc, APPLY_STORE_NUMBER, "n",
 					   INT8OID, -1, 0);
@@ -442,12 +455,15 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 
 	receiver->ordinal_at = -1;
 	receiver->filter_at = -1;
+	receiver->time_at = -1;
 
 	initStringInfo(&buf);
 	if (!has_column(source_desc, CDC_COL_TYPE))
 		change_type = "CAST(NULL AS pg_catalog.text)";
 	appendStringInfo(&buf, "SELECT %s", change_type);
-	if (state->options->deduplicate && has_column(source_desc, CDC_COL_ORDINAL))
+	if ((state->options->deduplicate ||
+		 (state->history != NULL && state->sequence == NULL)) &&
+		has_column(source_desc, CDC_COL_ORDINAL))
 	{
 		appendStringInfoString(&buf,
 							   ", CAST(c." CDC_COL_ORDINAL " AS pg_catalog.int8)");
@@ -461,6 +477,12 @@ read_query(ApplyState *state, const char *source, TupleDesc source_desc,
 		appendStringInfo(&buf, ") THEN (\n%s\n) IS TRUE END",
 						 state->options->filter);
 		receiver->filter_at = natts++;
+	}
+	if (state->history != NULL && has_column(source_desc, CDC_COL_TIMESTAMP))
+	{
+		appendStringInfoString(&buf,
+							   ", CAST(c." CDC_COL_TIMESTAMP " AS pg_catalog.timestamptz)");
+		receiver->time_at = natts++;
 	}
 	receiver->data_at = natts;
 	for (int i = 0; i < state->ncolumns; i++)
@@ -596,7 +618,8 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 
 	/* sorted rows show which keys come twice */
 	state->keys_by_sort = state->in_order && state->store_ordinal == 0;
-	if (!state->keys_by_sort && !state->options->append)
+	if (!state->keys_by_sort && !state->options->append &&
+		state->history == NULL)
 		table = apply_keys_create(state);
 
 	receiver->pub.receiveSlot = receive_row;
@@ -614,6 +637,8 @@ read_rows(ApplyState *state, const char *query, ReadReceiver *receiver)
 	receiver->values = receiver->store_slot->tts_values;
 	receiver->isnull = receiver->store_slot->tts_isnull;
 	memset(receiver->isnull, false, sizeof(bool) * state->store_desc->natts);
+	for (int i = 0; i < apply_history_num_columns(state); i++)
+		receiver->isnull[state->store_desc->natts - 1 - i] = true;
 
 	options.dest = &receiver->pub;
 	options.must_return_tuples = true;
@@ -694,8 +719,16 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		}
 	}
 
+	if (receiver->time_at >= 0)
+	{
+		values[state->store_time - 1] = slot->tts_values[receiver->time_at];
+		isnull[state->store_time - 1] = slot->tts_isnull[receiver->time_at];
+	}
+
 	group = apply_group_of(state, values, isnull);
-	if (receiver->table != NULL)
+	if (state->history != NULL)
+		apply_check_order(state, values, isnull);
+	else if (receiver->table != NULL)
 		apply_keys_note(receiver->table, group, kind, values, isnull);
 	store_row(receiver, group, kind);
 	MemoryContextSwitchTo(oldcontext);
