@@ -100,6 +100,41 @@ CREATE TABLE cdc.partition (
 );
 COMMENT ON TABLE cdc.partition IS 'leaf partitions of tracked partitioned tables, whose rows are counted in the log';
 
+CREATE TABLE cdc.consumer (
+  consumer text COLLATE "C" NOT NULL,
+  owner regrole NOT NULL,
+  last_run bigint NOT NULL,
+  last_run_at timestamptz,
+  last_mode text,
+  inserted bigint,
+  updated bigint,
+  deleted bigint,
+  unchanged bigint,
+  missing bigint,
+  stale bigint,
+  CONSTRAINT consumer_pkey PRIMARY KEY (consumer)
+);
+COMMENT ON TABLE cdc.consumer IS 'one row a consumer; see the view cdc.consumers';
+
+CREATE TABLE cdc.consumer_position (
+  consumer text COLLATE "C" NOT NULL,
+  table_id int NOT NULL,
+  position bigint NOT NULL,
+  position_tx bigint NOT NULL,
+  position_time timestamptz NOT NULL,
+  CONSTRAINT consumer_position_pkey PRIMARY KEY (consumer, table_id)
+);
+COMMENT ON TABLE cdc.consumer_position IS 'the snapshot of each table up to which a consumer has read it';
+
+CREATE TABLE cdc.consumer_target (
+  consumer text COLLATE "C" NOT NULL,
+  target regclass NOT NULL,
+  fingerprint bigint NOT NULL,
+  run bigint NOT NULL,
+  CONSTRAINT consumer_target_pkey PRIMARY KEY (consumer, target)
+);
+COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';
+
 SELECT pg_catalog.pg_extension_config_dump('cdc.table_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.transaction_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.tracked_table', '');
@@ -163,13 +198,15 @@ CREATE FUNCTION cdc.changelog(relation regclass,
                               end_snapshot bigint DEFAULT NULL,
                               identifiers text[] DEFAULT NULL,
                               mode text DEFAULT NULL,
-                              validate boolean DEFAULT true)
+                              validate boolean DEFAULT true,
+                              consumer text DEFAULT NULL,
+                              nowait boolean DEFAULT false)
 RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 1000
 SUPPORT cdc.changelog_support
 AS 'MODULE_PATHNAME', 'cdc_changelog';
-COMMENT ON FUNCTION cdc.changelog(regclass, bigint, bigint, text[], text, boolean) IS
-'changes of a tracked table after start_snapshot up to and including end_snapshot; needs a column definition list';
+COMMENT ON FUNCTION cdc.changelog(regclass, bigint, bigint, text[], text, boolean, text, boolean) IS
+'changes of a tracked table after start_snapshot up to and including end_snapshot, or after the position of a consumer; needs a column definition list';
 
 -- what create_changelog_view puts in its views: ordinals count from the start
 -- of the range
@@ -362,6 +399,39 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'cdc_apply_changelog';
 COMMENT ON FUNCTION cdc.apply_changelog(regclass, text, text[], text, text, text, boolean, boolean, text, boolean, boolean, boolean, boolean, text[], text) IS
 'makes the rows of a table follow a changelog, a table or view or SELECT, matching them by key columns; returns what became of the changes';
+
+--
+-- Consumers
+--
+CREATE FUNCTION cdc.is_incremental(consumer text, relation regclass) RETURNS boolean
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_is_incremental';
+COMMENT ON FUNCTION cdc.is_incremental(text, regclass) IS
+'would reading a table through a consumer give only the changes after its position?';
+
+CREATE FUNCTION cdc.position(consumer text) RETURNS TABLE (relation regclass, snapshot bigint)
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'cdc_position';
+COMMENT ON FUNCTION cdc.position(text) IS
+'the snapshot of each table up to which a consumer has read it';
+
+CREATE FUNCTION cdc.rewind(consumer text, relation regclass, snapshot bigint) RETURNS bigint
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_rewind';
+COMMENT ON FUNCTION cdc.rewind(text, regclass, bigint) IS
+'moves the position of a consumer in a table back to a snapshot and returns the one it had';
+
+CREATE FUNCTION cdc.reset(consumer text) RETURNS boolean
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_reset';
+COMMENT ON FUNCTION cdc.reset(text) IS
+'forgets the positions of a consumer, so that its next run reads everything; returns whether it had any';
+
+CREATE FUNCTION cdc.drop_consumer(consumer text) RETURNS boolean
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_drop_consumer';
+COMMENT ON FUNCTION cdc.drop_consumer(text) IS
+'removes a consumer; returns whether there was one';
 
 --
 -- Verification

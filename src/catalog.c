@@ -66,6 +66,12 @@ static const char *const catalog_names[CDC_NUM_CATALOG_RELS] = {
 	"partition",
 	"partition_pkey",
 	"partition_relation_key",
+	"consumer",
+	"consumer_pkey",
+	"consumer_position",
+	"consumer_position_pkey",
+	"consumer_target",
+	"consumer_target_pkey",
 	"transaction_number",
 	"table_number"
 };

@@ -88,6 +88,12 @@ typedef enum CdcCatalogRel
 	CDC_PARTITION,
 	CDC_PARTITION_PKEY,			/* (table_id, relation) */
 	CDC_PARTITION_RELATION,		/* unique index on (relation) */
+	CDC_CONSUMER,
+	CDC_CONSUMER_PKEY,			/* (consumer) */
+	CDC_CONSUMER_POSITION,
+	CDC_CONSUMER_POSITION_PKEY, /* (consumer, table_id) */
+	CDC_CONSUMER_TARGET,
+	CDC_CONSUMER_TARGET_PKEY,	/* (consumer, target) */
 	CDC_TRANSACTION_NUMBER,		/* sequence */
 	CDC_TABLE_NUMBER,			/* sequence */
 	CDC_NUM_CATALOG_RELS

@@ -19,6 +19,7 @@
 
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "consumer.h"
 
 #ifndef CDC_CHANGELOG_VERSION
 #define CDC_CHANGELOG_VERSION	"unknown"
@@ -70,4 +71,5 @@ _PG_init(void)
 	MarkGUCPrefixReserved("cdc_changelog");
 
 	cdc_commit_init();
+	cdc_consumer_init();
 }

@@ -33,6 +33,7 @@
 #include "utils/tuplestore.h"
 
 #include "cdc_changelog.h"
+#include "consumer.h"
 #include "horizon.h"
 #include "log.h"
 #include "range.h"
@@ -58,6 +59,8 @@ typedef enum ColumnMapping
 
 static Datum changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 							ColumnMapping mapping);
+static CdcRange *open_for_consumer(FunctionCallInfo fcinfo, Oid relid,
+								   int firstarg);
 static int *map_by_name(CdcRange *range, Oid funcid, TupleDesc expected,
 						TupleDesc desc);
 static int *map_by_log(CdcRange *range, List *columns, TupleDesc expected,
@@ -161,11 +164,15 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 
 	options.relative = mapping == MAP_BY_LOG;
 	read_options(fcinfo, firstarg, &options);
-	range = cdc_range_open(relid,
-						   PG_ARGISNULL(firstarg),
-						   PG_ARGISNULL(firstarg) ? 0 : PG_GETARG_INT64(firstarg),
-						   PG_ARGISNULL(firstarg + 1),
-						   PG_ARGISNULL(firstarg + 1) ? 0 : PG_GETARG_INT64(firstarg + 1));
+	if (mapping != MAP_BY_LOG && PG_NARGS() > firstarg + 6 &&
+		!PG_ARGISNULL(firstarg + 5))
+		range = open_for_consumer(fcinfo, relid, firstarg);
+	else
+		range = cdc_range_open(relid,
+							   PG_ARGISNULL(firstarg),
+							   PG_ARGISNULL(firstarg) ? 0 : PG_GETARG_INT64(firstarg),
+							   PG_ARGISNULL(firstarg + 1),
+							   PG_ARGISNULL(firstarg + 1) ? 0 : PG_GETARG_INT64(firstarg + 1));
 	source = table_open(relid, AccessShareLock);
 
 	oldcontext = MemoryContextSwitchTo(rsinfo->econtext->ecxt_per_query_memory);
@@ -200,6 +207,33 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 	table_close(source, NoLock);
 	cdc_range_close(range);
 	return (Datum) 0;
+}
+
+/*
+ * The range that a consumer reads: from its position up to the transaction's
+ * cut, or the whole content there.
+ */
+static CdcRange *
+open_for_consumer(FunctionCallInfo fcinfo, Oid relid, int firstarg)
+{
+	char	   *consumer = text_to_cstring(PG_GETARG_TEXT_PP(firstarg + 5));
+	bool		nowait = !PG_ARGISNULL(firstarg + 6) &&
+		PG_GETARG_BOOL(firstarg + 6);
+	CdcPin		pin;
+
+	if (!PG_ARGISNULL(firstarg) || !PG_ARGISNULL(firstarg + 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a changelog that is read through a consumer cannot have a start or end snapshot"),
+				 errdetail("The position of consumer \"%s\" tells where it starts.",
+						   consumer),
+				 errhint("Use cdc.rewind to move it back.")));
+
+	/* before the consumer is made for somebody who may not read the table */
+	cdc_check_readable(relid);
+	cdc_consumer_pin(consumer, relid, nowait, &pin);
+	return cdc_range_open_pinned(relid, !pin.incremental, pin.from, pin.to,
+								 pin.snapshot);
 }
 
 /*

@@ -29,8 +29,10 @@ typedef struct CdcPin
 /* An application of what a consumer reads to a target */
 typedef struct CdcConsumerRun CdcConsumerRun;
 
+extern void cdc_consumer_init(void);
 extern void cdc_consumer_pin(const char *consumer, Oid relid, bool nowait,
 							 CdcPin *pin);
+extern bool cdc_consumer_decline(const char *consumer);
 extern void cdc_consumer_pin_group(List *consumers, bool nowait);
 
 /*
@@ -50,5 +52,9 @@ extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
 								const CdcApplyResult *result);
+
+extern bool cdc_consumer_lock(const char *consumer);
+extern void cdc_consumer_forget(const char *consumer);
+extern bool cdc_consumer_is_incremental(const char *consumer, Oid relid);
 
 #endif							/* CDC_CONSUMER_H */

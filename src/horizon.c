@@ -88,11 +88,11 @@ typedef struct SnapshotScan
 } SnapshotScan;
 
 static int	wait_for_drawers(Oid seqid, int timeout);
+static int64 hold_back(const CdcTracked *tracked, int64 last, int unfinished,
+					   int64 upto, Snapshot snapshot);
 static int64 below_unfinished(const CdcTracked *tracked, int64 last,
 							  int unfinished, Snapshot snapshot);
 static int64 standby_horizon(const CdcTracked *tracked, Snapshot snapshot);
-static int64 newest_visible(const CdcTracked *tracked, int64 upto,
-							Snapshot snapshot);
 static void check_all_visible(const CdcTracked *tracked, int64 upto,
 							  Snapshot snapshot, Snapshot latest);
 
@@ -173,19 +173,7 @@ cdc_horizon_upto(const CdcTracked *tracked, int64 upto, int64 *newest)
 	unfinished = wait_for_drawers(tracked->seqid, cdc_horizon_timeout);
 	latest = RegisterSnapshot(GetLatestSnapshot());
 	if (unfinished > 0)
-	{
-		int64		limit = below_unfinished(tracked, last, unfinished, latest);
-
-		if (limit < last)
-		{
-			last = limit;
-			if (upto > last)
-				ereport(NOTICE,
-						(errmsg("changes of table \"%s\" after snapshot %lld are held back",
-								get_rel_name(tracked->relid), (long long) last),
-						 errdetail("A transaction that is prepared or still committing holds a snapshot number.")));
-		}
-	}
+		last = hold_back(tracked, last, unfinished, upto, latest);
 
 	if (!IsolationUsesXactSnapshot())
 		result = latest;
@@ -196,8 +184,101 @@ cdc_horizon_upto(const CdcTracked *tracked, int64 upto, int64 *newest)
 		UnregisterSnapshot(latest);
 	}
 
-	*newest = newest_visible(tracked, last, result);
+	*newest = cdc_newest_visible(tracked, last, result);
 	return result;
+}
+
+/*
+ * The horizons of several tables, of which "tracked" is given and "newest" is
+ * set, as of one snapshot.
+ *
+ * They do not fit together yet, see cut.c; for the rest this is as
+ * cdc_horizon().  Not for a standby.
+ */
+Snapshot
+cdc_horizon_several(int ntables, CdcCutTable *tables)
+{
+	Snapshot	latest;
+	Snapshot	result;
+	int		   *unfinished = palloc(sizeof(int) * ntables);
+	TimestampTz start = GetCurrentTimestamp();
+
+	for (int i = 0; i < ntables; i++)
+		tables[i].newest = cdc_sequence_last_value(tables[i].tracked.seqid);
+	for (int i = 0; i < ntables; i++)
+	{
+		long		passed = TimestampDifferenceMilliseconds(start,
+															 GetCurrentTimestamp());
+
+		unfinished[i] = wait_for_drawers(tables[i].tracked.seqid,
+										 Max(cdc_horizon_timeout - passed, 0));
+	}
+
+	latest = RegisterSnapshot(GetLatestSnapshot());
+	for (int i = 0; i < ntables; i++)
+		if (unfinished[i] > 0)
+			tables[i].newest = hold_back(&tables[i].tracked, tables[i].newest,
+										 unfinished[i], PG_INT64_MAX, latest);
+	pfree(unfinished);
+
+	if (!IsolationUsesXactSnapshot())
+		result = latest;
+	else
+	{
+		result = RegisterSnapshot(GetTransactionSnapshot());
+		for (int i = 0; i < ntables; i++)
+			check_all_visible(&tables[i].tracked, tables[i].newest, result,
+							  latest);
+		UnregisterSnapshot(latest);
+	}
+	for (int i = 0; i < ntables; i++)
+		tables[i].newest = cdc_newest_visible(&tables[i].tracked,
+											  tables[i].newest, result);
+	return result;
+}
+
+/*
+ * Raise serialization_failure if a transaction draws, or has drawn, a number up
+ * to "upto" that has committed but is not visible to the snapshot, or still
+ * may commit.
+ */
+void
+cdc_horizon_check_visible(const CdcTracked *tracked, int64 upto,
+						  Snapshot snapshot)
+{
+	int			unfinished = wait_for_drawers(tracked->seqid,
+											  cdc_horizon_timeout);
+	Snapshot	latest = RegisterSnapshot(GetLatestSnapshot());
+
+	if (unfinished > 0 &&
+		below_unfinished(tracked, upto, unfinished, latest) < upto)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to the changelog of table \"%s\"",
+						get_rel_name(tracked->relid)),
+				 errdetail("A transaction that is prepared or still committing holds a snapshot number up to %lld.",
+						   (long long) upto),
+				 errhint("The transaction might succeed if retried.")));
+	check_all_visible(tracked, upto, snapshot, latest);
+	UnregisterSnapshot(latest);
+}
+
+/*
+ * The horizon where "unfinished" transactions hold numbers up to "last", with a
+ * NOTICE if somebody who reads up to "upto" gets less for that.
+ */
+static int64
+hold_back(const CdcTracked *tracked, int64 last, int unfinished, int64 upto,
+		  Snapshot snapshot)
+{
+	int64		limit = below_unfinished(tracked, last, unfinished, snapshot);
+
+	if (limit < last && upto > limit)
+		ereport(NOTICE,
+				(errmsg("changes of table \"%s\" after snapshot %lld are held back",
+						get_rel_name(tracked->relid), (long long) limit),
+				 errdetail("A transaction that is prepared or still committing holds a snapshot number.")));
+	return limit;
 }
 
 /*
@@ -414,8 +495,8 @@ standby_horizon(const CdcTracked *tracked, Snapshot snapshot)
 /*
  * The largest number up to "upto" that the snapshot sees.
  */
-static int64
-newest_visible(const CdcTracked *tracked, int64 upto, Snapshot snapshot)
+int64
+cdc_newest_visible(const CdcTracked *tracked, int64 upto, Snapshot snapshot)
 {
 	SnapshotScan scan;
 	CdcSnapshotRow row;

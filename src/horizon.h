@@ -14,9 +14,15 @@
 #define CDC_HORIZON_H
 
 #include "catalog.h"
+#include "cut.h"
 
 extern Snapshot cdc_horizon_upto(const CdcTracked *tracked, int64 upto,
 								 int64 *newest);
+extern Snapshot cdc_horizon_several(int ntables, CdcCutTable *tables);
+extern void cdc_horizon_check_visible(const CdcTracked *tracked, int64 upto,
+									  Snapshot snapshot);
+extern int64 cdc_newest_visible(const CdcTracked *tracked, int64 upto,
+								Snapshot snapshot);
 extern Snapshot cdc_horizon(const CdcTracked *tracked, int64 *newest);
 extern int64 cdc_snapshot_before(const CdcTracked *tracked, TimestampTz at,
 								 int64 newest, Snapshot snapshot);

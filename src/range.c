@@ -129,6 +129,52 @@ cdc_range_open_content(Oid relid, int64 at)
 }
 
 /*
+ * Open a range whose bounds are settled, to be read with the given snapshot,
+ * which sees all of it; or with "content", the content at its end.
+ *
+ * Raises the errors of cdc_range_open().
+ */
+CdcRange *
+cdc_range_open_pinned(Oid relid, bool content, int64 start, int64 end,
+					  Snapshot snapshot)
+{
+	CdcRange   *range = create_range(relid);
+	List	   *locked = NIL;
+
+	range->pinned = true;
+	range->snapshot = RegisterSnapshot(snapshot);
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		(void) cdc_partition_lock(range->tracked.table_id, NULL, &locked);
+		(void) cdc_partition_lock(range->tracked.table_id, snapshot, &locked);
+		list_free(locked);
+	}
+	range->tracked.oldest = cdc_tracked_oldest(&range->tracked, snapshot);
+	check_capture(range);
+	range->end = end;
+	if (content)
+	{
+		CdcSnapshotRow *row;
+
+		check_retained(range, end);
+		range->start = end;
+		range->from_start = true;
+		if (cdc_snapshot_fetch(range->tracked.table_id, end - 1, end, snapshot,
+							   &row) > 0)
+			range->start_time = row->committed_at;
+		cdc_range_load_tail(range);
+		return range;
+	}
+	range->start = start;
+	check_retained(range, start);
+	range->nsnaps = cdc_snapshot_fetch(range->tracked.table_id, start, end,
+									   snapshot, &range->snaps);
+	range->nrange = range->nsnaps;
+	check_gaps(range, 0, range->nrange);
+	return range;
+}
+
+/*
  * Open all that the log has, to verify it: also before gaps, and also what is
  * beyond the horizon but committed already.
  */
@@ -557,7 +603,7 @@ cdc_range_check_storage(CdcRange *range, Relation rel)
 	bool		same;
 
 	/* the transaction's own doing is something else */
-	if (!IsolationUsesXactSnapshot() ||
+	if ((!IsolationUsesXactSnapshot() && !range->pinned) ||
 		rel->rd_createSubid != InvalidSubTransactionId ||
 		cdc_relation_new_storage(rel))
 		return;

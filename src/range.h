@@ -29,6 +29,7 @@ typedef struct CdcRange
 	int			nrange;			/* snapshots in the range ... */
 	int			nsnaps;			/* ... and with those after it, if loaded */
 	CdcSnapshotRow *snaps;		/* ascending */
+	bool		pinned;			/* the snapshot may be older than the locks */
 	bool		tail_loaded;
 	int			after_gap;		/* of cdc_range_open_all(): position of the
 								 * first snapshot after the newest gap */
@@ -37,6 +38,8 @@ typedef struct CdcRange
 extern CdcRange *cdc_range_open(Oid relid, bool start_null, int64 start,
 								bool end_null, int64 end);
 extern CdcRange *cdc_range_open_content(Oid relid, int64 at);
+extern CdcRange *cdc_range_open_pinned(Oid relid, bool content, int64 start,
+									   int64 end, Snapshot snapshot);
 extern CdcRange *cdc_range_open_all(Oid relid);
 extern void cdc_range_load_tail(CdcRange *range);
 extern void cdc_range_close(CdcRange *range);

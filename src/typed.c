@@ -190,7 +190,9 @@ cdc_typed_create(Relation rel, const CdcTracked *tracked)
 					 "end_snapshot bigint DEFAULT NULL, "
 					 "identifiers text[] DEFAULT NULL, "
 					 "mode text DEFAULT NULL, "
-					 "validate boolean DEFAULT true) RETURNS TABLE(",
+					 "validate boolean DEFAULT true, "
+					 "consumer text DEFAULT NULL, "
+					 "nowait boolean DEFAULT false) RETURNS TABLE(",
 					 quote_qualified_identifier(schema, name));
 	for (int i = 0; i < desc->natts; i++)
 	{
