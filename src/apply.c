@@ -56,6 +56,7 @@
 
 #include "apply_internal.h"
 #include "cdc_changelog.h"
+#include "consumer.h"
 
 /* Fourth field of our advisory locks; those of SQL functions have 1 or 2 */
 #define APPLY_LOCK_FIELD		3
@@ -86,7 +87,12 @@ static List *names_argument(FunctionCallInfo fcinfo, int arg,
 							const char *what);
 static void check_options(const CdcApplyOptions *options);
 static void check_privileges(Oid relid);
-static void lock_target(Oid relid);
+static ApplyState *read_changelog(const CdcApplyOptions *options,
+								  const CdcConsumerRun *run,
+								  MemoryContext context,
+								  CdcApplyResult *result);
+static void end_state(ApplyState *state);
+static void lock_target(Oid relid, bool nowait);
 static void describe_target(ApplyState *state);
 static void check_target_kind(Relation rel);
 static void describe_columns(ApplyState *state, Relation rel);
@@ -169,6 +175,10 @@ cdc_apply_changelog(PG_FUNCTION_ARGS)
 /*
  * Applies a changelog; "result" is filled in.  On an error the target is as
  * it was once the caller's (sub)transaction has been rolled back.
+ *
+ * With a consumer, its lock and cut come before the snapshot that the query
+ * reads with.  Only when the query has been read is it known which tables it
+ * reads, and so whether a run is incremental; if not, it is read again.
  */
 void
 cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
@@ -177,25 +187,16 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 												  "cdc apply",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext oldcontext = MemoryContextSwitchTo(context);
-	ApplyState *state = palloc0(sizeof(ApplyState));
+	CdcConsumerRun *run = NULL;
+	ApplyState *state;
 	Snapshot	snapshot;
-	ListCell   *lc;
 
-	memset(result, 0, sizeof(CdcApplyResult));
 	check_options(options);
-	state->options = options;
-	state->result = result;
-	state->context = context;
-	state->relid = options->target;
-	state->losers.context = context;
-	state->updated.context = context;
-	state->marked.context = context;
-
 	check_privileges(options->target);
-	lock_target(options->target);
-	describe_target(state);
-	state->complete = options->complete;
-	state->newer = state->sequence != NULL && !state->complete;
+	if (options->consumer != NULL)
+		run = cdc_consumer_begin(options->consumer, options->target,
+								 options->nowait);
+	lock_target(options->target, options->nowait);
 
 	/*
 	 * Stored rows may point to values that were toasted in the tables of the
@@ -205,11 +206,73 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	apply_read(state);
-	if (state->options->history)
+	state = read_changelog(options, run, context, result);
+	while (run != NULL && cdc_consumer_again(run))
+	{
+		end_state(state);
+		state = read_changelog(options, run, context, result);
+	}
+	if (options->history)
 		apply_history(state);
 	else
 		apply_write(state);
+	end_state(state);
+	SPI_finish();
+	UnregisterSnapshot(snapshot);
+
+	MemoryContextSwitchTo(oldcontext);
+	if (run != NULL)
+	{
+		result->full = cdc_consumer_full(run);
+		result->ranges = cdc_consumer_ranges(run);
+		cdc_consumer_finish(run, result);
+	}
+	MemoryContextDelete(context);
+}
+
+/*
+ * Looks at the target and reads the changelog for it.
+ */
+static ApplyState *
+read_changelog(const CdcApplyOptions *options, const CdcConsumerRun *run,
+			   MemoryContext context, CdcApplyResult *result)
+{
+	ApplyState *state = palloc0(sizeof(ApplyState));
+	bool		full = run != NULL && cdc_consumer_full(run);
+
+	/* rows would be there twice */
+	if (full && options->append && cdc_consumer_has_positions(run))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("consumer \"%s\" has to read everything again, which cannot be appended to \"%s\"",
+						options->consumer, get_rel_name(options->target)),
+				 errdetail("A position of the consumer cannot be used, or it reads a table for the first time."),
+				 errhint("To build the target anew, empty it and call cdc.reset(%s).",
+						 quote_literal_cstr(options->consumer))));
+	memset(result, 0, sizeof(CdcApplyResult));
+	state->options = options;
+	state->result = result;
+	state->context = AllocSetContextCreate(context, "cdc apply state",
+										   ALLOCSET_DEFAULT_SIZES);
+	state->relid = options->target;
+	state->losers.context = state->context;
+	state->updated.context = state->context;
+	state->marked.context = state->context;
+
+	describe_target(state);
+	state->complete = options->complete || (full && !options->append);
+	state->newer = state->sequence != NULL && !state->complete;
+	apply_read(state);
+	return state;
+}
+
+/*
+ * Frees what is stored.
+ */
+static void
+end_state(ApplyState *state)
+{
+	ListCell   *lc;
 
 	foreach(lc, state->groups)
 	{
@@ -219,10 +282,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 			if (group->rows[kind] != NULL)
 				tuplestore_end(group->rows[kind]);
 	}
-	SPI_finish();
-	UnregisterSnapshot(snapshot);
-	MemoryContextSwitchTo(oldcontext);
-	MemoryContextDelete(context);
+	MemoryContextDelete(state->context);
 }
 
 /*
@@ -303,10 +363,6 @@ check_options(const CdcApplyOptions *options)
 							other),
 					 errdetail("Rows are inserted as they come.")));
 	}
-	if (options->consumer != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("option \"%s\" is not supported", "consumer")));
 	if (options->history && options->ignore_null_updates)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -348,13 +404,17 @@ check_privileges(Oid relid)
  * others out until the end of this one.
  */
 static void
-lock_target(Oid relid)
+lock_target(Oid relid, bool nowait)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, RelationRelationId, relid,
 						 APPLY_LOCK_FIELD);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	if (LockAcquire(&tag, ExclusiveLock, false, nowait) == LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("another transaction is applying a changelog to \"%s\"",
+						get_rel_name(relid))));
 }
 
 /*

@@ -382,8 +382,10 @@ apply_check_deletes(ApplyState *state)
 			return;
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("changelog deletes " INT64_FORMAT " rows of \"%s\", more than the limit of %s",
-						deleted, state->target, max_deletes),
+				 errmsg_plural("changelog deletes %lld row of \"%s\", more than the limit of %s",
+							   "changelog deletes %lld rows of \"%s\", more than the limit of %s",
+							   (unsigned long) deleted, (long long) deleted,
+							   state->target, max_deletes),
 				 errhint("If the deletes are right, repeat this with a higher limit (\"max_deletes\").")));
 	}
 
@@ -397,9 +399,13 @@ apply_check_deletes(ApplyState *state)
 	if (deleted > before * limit / 100)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("changelog deletes " INT64_FORMAT " rows of \"%s\", more than the limit of %s",
-						deleted, state->target, max_deletes),
-				 errdetail("The target had " INT64_FORMAT " rows.", before),
+				 errmsg_plural("changelog deletes %lld row of \"%s\", more than the limit of %s",
+							   "changelog deletes %lld rows of \"%s\", more than the limit of %s",
+							   (unsigned long) deleted, (long long) deleted,
+							   state->target, max_deletes),
+				 errdetail_plural("The target had %lld row.",
+								  "The target had %lld rows.",
+								  (unsigned long) before, (long long) before),
 				 errhint("If the deletes are right, repeat this with a higher limit (\"max_deletes\").")));
 }
 

@@ -633,7 +633,12 @@ apply_find_rows(ApplyState *state, ApplyGroup *group, Tuplestorestate *rows)
 
 	found->context = state->context;
 	apply_receive_numbers(&receiver, state, found);
-	apply_run(state, rows, sql.data, apply_join(state), &receiver.pub);
+
+	/* most of a complete content that is there already: read all once */
+	apply_run(state, rows, sql.data,
+			  state->complete &&
+			  tuplestore_tuple_count(rows) > state->nstored / 10 ?
+			  APPLY_JOIN_HASH : apply_join(state), &receiver.pub);
 	return found;
 }
 
