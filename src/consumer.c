@@ -543,6 +543,9 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait)
 	run->consumer = consumer;
 	run->nest_level = GetCurrentTransactionNestLevel();
 	run->target = target;
+
+	/* nobody must empty it between this look at it and the writes */
+	LockRelationOid(target, RowExclusiveLock);
 	usable = target_usable(consumer, target, &run->repeated);
 	run->full = !run->repeated && (!usable || !all_usable(consumer));
 	consumer->run = run;
