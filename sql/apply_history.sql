@@ -173,6 +173,37 @@ SELECT * FROM touched_history ORDER BY id, valid_from;
 SELECT * FROM touched(1, 2, 3, 4, 5);
 SELECT * FROM touched_history ORDER BY id, valid_from;
 
+-- through a consumer: changes, all of it again, and when there is nothing left
+CREATE TABLE source (id int PRIMARY KEY, v text);
+SELECT cdc.track('source');
+CREATE TABLE source_history (id int, v text, valid_from bigint, valid_to bigint);
+CREATE FUNCTION run(OUT inserted bigint, OUT updated bigint, OUT deleted bigint, OUT unchanged bigint, OUT missing bigint, OUT stale bigint)
+LANGUAGE sql AS $$
+  SELECT * FROM cdc.apply_changelog('source_history',
+    'SELECT * FROM source_changelog(identifiers => ''{id}'', mode => ''all'', consumer => ''h'')', ARRAY['id'], history => true, consumer => 'h')
+$$;
+INSERT INTO source VALUES (1, 'a'), (2, 'b');
+SELECT * FROM run();
+UPDATE source SET v = 'A' WHERE id = 1;
+UPDATE source SET v = 'AA' WHERE id = 1;
+SELECT * FROM run();
+SELECT * FROM run();
+SELECT cdc.reset('h');
+SELECT * FROM run();
+DELETE FROM source WHERE id = 2;
+SELECT cdc.reset('h');
+SELECT * FROM run();
+TRUNCATE source;
+SELECT cdc.reset('h');
+SELECT * FROM run();
+SELECT * FROM source_history ORDER BY id, valid_from;
+-- numbers that begin anew
+SELECT cdc.untrack('source');
+SELECT cdc.track('source');
+INSERT INTO source VALUES (1, 'new');
+SELECT * FROM run();
+SELECT cdc.drop_consumer('h');
+
 -- NULL keys, keys that are equal and look different, times of a feed
 CREATE TABLE nulls (a numeric, b text, v point, at timestamptz, valid_from timestamptz, valid_to timestamptz);
 SELECT * FROM cdc.apply_changelog('nulls', $$ SELECT column1 AS _change_type, column2 AS a, column3 AS b, column4 AS v, column5 AS at

@@ -213,7 +213,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 		state = read_changelog(options, run, context, result);
 	}
 	if (options->history)
-		apply_history(state);
+		apply_history(state, run);
 	else
 		apply_write(state);
 	end_state(state);

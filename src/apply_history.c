@@ -284,10 +284,10 @@ apply_history_current(ApplyState *state)
 
 /*
  * Applies the groups that apply_read left in the state.  SPI must be
- * connected.
+ * connected.  "run" is that of the consumer, if there is one.
  */
 void
-apply_history(ApplyState *state)
+apply_history(ApplyState *state, const CdcConsumerRun *run)
 {
 	ApplyHistory *history = state->history;
 	ListCell   *lc;
@@ -300,6 +300,14 @@ apply_history(ApplyState *state)
 	foreach(lc, state->groups)
 		history->groups = lappend(history->groups,
 								  load_group(state, lfirst(lc)));
+
+	/* an empty table: only the consumer knows how far it has been read */
+	if (!history->any && run != NULL && state->sequence == NULL)
+	{
+		history->any = true;
+		history->newest = Int64GetDatum(cdc_consumer_newest(run));
+		history->newest_time_null = true;
+	}
 	foreach(lc, history->groups)
 	{
 		history->group = lfirst(lc);

@@ -29,6 +29,7 @@
 #include "utils/tuplestore.h"
 
 #include "apply.h"
+#include "consumer.h"
 #include "compat.h"
 
 /* More keys than this are refused: their NULLs are noted in 64 bits */
@@ -227,7 +228,7 @@ extern bool apply_history_column(ApplyState *state, const ApplyColumn *column);
 extern int	apply_history_num_columns(ApplyState *state);
 extern void apply_history_describe_store(ApplyState *state, int first);
 extern const char *apply_history_current(ApplyState *state);
-extern void apply_history(ApplyState *state);
+extern void apply_history(ApplyState *state, const CdcConsumerRun *run);
 
 /* from apply_run.c */
 extern int64 apply_run(ApplyState *state, Tuplestorestate *rows,

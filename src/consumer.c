@@ -651,6 +651,25 @@ cdc_consumer_ranges(const CdcConsumerRun *run)
 }
 
 /*
+ * The newest snapshot that a run has read of any table.
+ */
+int64
+cdc_consumer_newest(const CdcConsumerRun *run)
+{
+	int64		newest = 0;
+	ListCell   *lc;
+
+	foreach(lc, run->consumer->sources)
+	{
+		Source	   *source = lfirst(lc);
+
+		if (source->read)
+			newest = Max(newest, source->to);
+	}
+	return newest;
+}
+
+/*
  * The target has got all that the run has read: move the positions.
  */
 void

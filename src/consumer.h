@@ -50,6 +50,7 @@ extern bool cdc_consumer_full(const CdcConsumerRun *run);
 extern bool cdc_consumer_has_positions(const CdcConsumerRun *run);
 extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
+extern int64 cdc_consumer_newest(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
 								const CdcApplyResult *result);
 
