@@ -141,6 +141,9 @@ SELECT pg_catalog.pg_extension_config_dump('cdc.tracked_table', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.log_segment', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.snapshot', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.partition', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.consumer', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.consumer_position', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.consumer_target', '');
 -- not cdc.unique_index: indexes are restored after the data of this table would
 -- be; the event trigger notes them then, as holding since the restore
 
@@ -159,6 +162,9 @@ ALTER TABLE cdc.log_segment ENABLE ALWAYS TRIGGER cdc_restore;
 CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.snapshot
 FOR EACH ROW EXECUTE FUNCTION cdc.restore();
 ALTER TABLE cdc.snapshot ENABLE ALWAYS TRIGGER cdc_restore;
+CREATE TRIGGER cdc_restore BEFORE INSERT ON cdc.consumer_target
+FOR EACH ROW EXECUTE FUNCTION cdc.restore();
+ALTER TABLE cdc.consumer_target ENABLE ALWAYS TRIGGER cdc_restore;
 
 --
 -- Capture
@@ -433,6 +439,58 @@ AS 'MODULE_PATHNAME', 'cdc_drop_consumer';
 COMMENT ON FUNCTION cdc.drop_consumer(text) IS
 'removes a consumer; returns whether there was one';
 
+-- As in cdc.tracked_tables, the condition asks for the caller's privileges.  The
+-- lag in rows is that of the first 10,000 snapshots, and extrapolated from
+-- there.
+CREATE VIEW cdc.consumers WITH (security_barrier) AS
+SELECT c.consumer,
+       c.owner,
+       t.relation,
+       p.position,
+       n.newest_snapshot,
+       CASE WHEN n.newest_snapshot IS NOT NULL
+            THEN GREATEST(n.newest_snapshot OPERATOR(pg_catalog.-) p.position, 0) END AS lag_snapshots,
+       CASE WHEN n.newest_snapshot IS NULL THEN NULL
+            WHEN r.counted OPERATOR(pg_catalog.<) 10000 THEN r.counted_rows
+            ELSE (r.counted_rows::pg_catalog.float8
+                  OPERATOR(pg_catalog.*) (n.newest_snapshot OPERATOR(pg_catalog.-) p.position)::pg_catalog.float8
+                  OPERATOR(pg_catalog./) GREATEST(r.last_counted OPERATOR(pg_catalog.-) p.position, 1)::pg_catalog.float8)::pg_catalog.int8
+       END AS lag_rows,
+       CASE WHEN n.newest_snapshot IS NULL THEN NULL
+            WHEN r.counted OPERATOR(pg_catalog.=) 0 THEN 0::pg_catalog.float8
+            ELSE GREATEST(pg_catalog.extract('epoch',
+                   pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) r.first_time)::pg_catalog.float8, 0)
+       END AS lag_seconds,
+       c.last_run_at,
+       c.last_mode,
+       CASE WHEN c.last_run_at IS NOT NULL
+            THEN pg_catalog.jsonb_build_object('inserted', c.inserted, 'updated', c.updated,
+                   'deleted', c.deleted, 'unchanged', c.unchanged,
+                   'missing', c.missing, 'stale', c.stale) END AS last_result,
+       -- are there snapshots that could expire if it were not for this one?
+       COALESCE(p.position OPERATOR(pg_catalog.<) n.newest_snapshot, false) AS holds_history
+  FROM cdc.consumer c
+  LEFT JOIN cdc.consumer_position p ON p.consumer OPERATOR(pg_catalog.=) c.consumer
+  LEFT JOIN cdc.tracked_table t ON t.table_id OPERATOR(pg_catalog.=) p.table_id
+  LEFT JOIN LATERAL
+       (SELECT pg_catalog.max(s.snapshot_id) AS newest_snapshot
+          FROM cdc.snapshot s
+         WHERE s.table_id OPERATOR(pg_catalog.=) p.table_id) n ON true
+  LEFT JOIN LATERAL
+       (SELECT COALESCE(pg_catalog.sum(f.inserted OPERATOR(pg_catalog.+) f.deleted), 0)::pg_catalog.int8 AS counted_rows,
+               pg_catalog.count(*) AS counted,
+               pg_catalog.min(f.committed_at) AS first_time,
+               pg_catalog.max(f.snapshot_id) AS last_counted
+          FROM (SELECT s.snapshot_id, s.inserted, s.deleted, s.committed_at
+                  FROM cdc.snapshot s
+                 WHERE s.table_id OPERATOR(pg_catalog.=) p.table_id
+                   AND s.snapshot_id OPERATOR(pg_catalog.>) p.position
+                 ORDER BY s.snapshot_id LIMIT 10000) f) r ON true
+ WHERE pg_catalog.pg_has_role(c.owner, 'USAGE');
+GRANT SELECT ON cdc.consumers TO PUBLIC;
+COMMENT ON VIEW cdc.consumers IS
+'consumers of which the current user is the owner or a member: positions, how far they are behind, and their last runs';
+
 --
 -- Verification
 --
@@ -473,18 +531,20 @@ CREATE FUNCTION cdc.expire_snapshots(relation regclass,
                                      older_than timestamptz DEFAULT NULL,
                                      retain_last bigint DEFAULT NULL,
                                      dry_run boolean DEFAULT false,
+                                     ignore_consumers boolean DEFAULT false,
                                      OUT oldest_snapshot bigint,
                                      OUT snapshots_removed bigint,
                                      OUT segments_dropped bigint,
                                      OUT bytes_freed bigint)
 LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'cdc_expire_snapshots';
-COMMENT ON FUNCTION cdc.expire_snapshots(regclass, timestamptz, bigint, boolean) IS
+COMMENT ON FUNCTION cdc.expire_snapshots(regclass, timestamptz, bigint, boolean, boolean) IS
 'removes old snapshots of a tracked table and gives back the space of their log';
 
 CREATE PROCEDURE cdc.expire_all(older_than timestamptz DEFAULT NULL,
-                                retain_last bigint DEFAULT NULL)
+                                retain_last bigint DEFAULT NULL,
+                                ignore_consumers boolean DEFAULT false)
 LANGUAGE c
 AS 'MODULE_PATHNAME', 'cdc_expire_all';
-COMMENT ON PROCEDURE cdc.expire_all(timestamptz, bigint) IS
+COMMENT ON PROCEDURE cdc.expire_all(timestamptz, bigint, boolean) IS
 'removes old snapshots of all tracked tables that the current user owns';

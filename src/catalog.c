@@ -50,6 +50,7 @@
 
 #include "catalog.h"
 #include "cdc_changelog.h"
+#include "consumer_catalog.h"
 #include "segment.h"
 
 /* Names of the relations, in the order of CdcCatalogRel */
@@ -535,6 +536,7 @@ cdc_tracked_delete(int32 table_id)
 	delete_rows(CDC_SNAPSHOT, CDC_SNAPSHOT_PKEY, table_id);
 	delete_rows(CDC_UNIQUE_INDEX, CDC_UNIQUE_INDEX_PKEY, table_id);
 	delete_rows(CDC_PARTITION, CDC_PARTITION_PKEY, table_id);
+	cdc_consumer_table_gone(table_id);
 
 	/* The table may be gone already when this runs for a DROP. */
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(tracked.relid)))

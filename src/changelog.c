@@ -71,8 +71,10 @@ static void project_rows(Tuplestorestate *from, TupleDesc fromdesc,
 						 Tuplestorestate *to, TupleDesc todesc,
 						 const int *map);
 static Oid	typed_function_relation(Oid funcid);
-static void read_options(FunctionCallInfo fcinfo, int firstarg,
+static bool read_options(FunctionCallInfo fcinfo, int firstarg,
 						 CdcReadOptions *options);
+static bool only_added(CdcRange *range, const char *consumer,
+					   Tuplestorestate *rows, TupleDesc desc);
 static List *names_from_array(ArrayType *array);
 static void check_result_type(const char *relname, TupleDesc expected,
 							  TupleDesc desc);
@@ -151,7 +153,9 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 	Tuplestorestate *store;
 	MemoryContext oldcontext;
 	bool		random_access;
+	bool		append_only;
 	int		   *map = NULL;
+	char	   *consumer = NULL;
 
 	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo))
 		ereport(ERROR,
@@ -163,10 +167,13 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 				 errmsg("materialize mode required, but it is not allowed in this context")));
 
 	options.relative = mapping == MAP_BY_LOG;
-	read_options(fcinfo, firstarg, &options);
+	append_only = read_options(fcinfo, firstarg, &options);
 	if (mapping != MAP_BY_LOG && PG_NARGS() > firstarg + 6 &&
 		!PG_ARGISNULL(firstarg + 5))
+	{
+		consumer = text_to_cstring(PG_GETARG_TEXT_PP(firstarg + 5));
 		range = open_for_consumer(fcinfo, relid, firstarg);
+	}
 	else
 		range = cdc_range_open(relid,
 							   PG_ARGISNULL(firstarg),
@@ -193,12 +200,14 @@ changelog_rows(FunctionCallInfo fcinfo, Oid relid, int firstarg,
 	rsinfo->setDesc = map ? CreateTupleDescCopy(rsinfo->expectedDesc) : desc;
 	MemoryContextSwitchTo(oldcontext);
 
-	if (map)
+	if (map || append_only)
 	{
-		Tuplestorestate *all = tuplestore_begin_heap(false, false, work_mem);
+		Tuplestorestate *all = tuplestore_begin_heap(append_only, false,
+													 work_mem);
 
 		cdc_read_changelog(range, source, &options, all, desc);
-		project_rows(all, desc, store, rsinfo->setDesc, map);
+		if (!append_only || only_added(range, consumer, all, desc))
+			project_rows(all, desc, store, rsinfo->setDesc, map);
 		tuplestore_end(all);
 	}
 	else
@@ -237,12 +246,53 @@ open_for_consumer(FunctionCallInfo fcinfo, Oid relid, int firstarg)
 }
 
 /*
- * Read and check the arguments identifiers, mode and validate.
+ * For mode "append_only": are all rows of the changelog of a range INSERT rows?
+ * If not, returns false where a run of the consumer (or NULL) is in progress
+ * that is going to read everything instead, else raises an error.
  */
-static void
+static bool
+only_added(CdcRange *range, const char *consumer, Tuplestorestate *rows,
+		   TupleDesc desc)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	AttrNumber	type = desc->natts - CDC_NUM_META_COLS + 1;
+	int64		removed = -1;
+
+	while (removed < 0 && tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		bool		isnull;
+		text	   *change = DatumGetTextPP(slot_getattr(slot, type, &isnull));
+
+		CHECK_FOR_INTERRUPTS();
+		if (VARSIZE_ANY_EXHDR(change) != strlen("INSERT") ||
+			memcmp(VARDATA_ANY(change), "INSERT", strlen("INSERT")) != 0)
+			removed = DatumGetInt64(slot_getattr(slot, type + 1, &isnull));
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_rescan(rows);
+	if (removed < 0)
+		return true;
+	if (consumer == NULL || !cdc_consumer_decline(consumer))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("changelog of table \"%s\" is not append-only",
+						range->relname),
+				 errdetail("Snapshot %lld removes or updates rows.",
+						   (long long) removed),
+				 errhint("Use one of the changelog modes, such as \"latest\" with identifiers or \"net\" without.")));
+	return false;
+}
+
+/*
+ * Read and check the arguments identifiers, mode and validate.  Returns whether
+ * the mode is append_only, which is "all" without identifiers where rows are
+ * only added.
+ */
+static bool
 read_options(FunctionCallInfo fcinfo, int firstarg, CdcReadOptions *options)
 {
 	int			arg = firstarg + 2;
+	bool		append_only = false;
 
 	options->identifiers = NIL;
 	if (!PG_ARGISNULL(arg))
@@ -261,11 +311,16 @@ read_options(FunctionCallInfo fcinfo, int firstarg, CdcReadOptions *options)
 	{
 		char	   *mode = text_to_cstring(PG_GETARG_TEXT_PP(arg + 1));
 
-		if (!cdc_parse_mode(mode, &options->mode))
+		if (strcmp(mode, "append_only") == 0)
+		{
+			append_only = true;
+			options->mode = CDC_MODE_ALL;
+		}
+		else if (!cdc_parse_mode(mode, &options->mode))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("unrecognized changelog mode \"%s\"", mode),
-					 errhint("The modes are \"net\", \"all\", \"latest\" and \"latest_pair\".")));
+					 errhint("The modes are \"net\", \"all\", \"latest\", \"latest_pair\" and \"append_only\".")));
 	}
 	if (options->identifiers == NIL && options->mode != CDC_MODE_NET &&
 		options->mode != CDC_MODE_ALL)
@@ -275,7 +330,14 @@ read_options(FunctionCallInfo fcinfo, int firstarg, CdcReadOptions *options)
 						text_to_cstring(PG_GETARG_TEXT_PP(arg + 1))),
 				 errhint("Pass identifiers, or use mode \"net\" or \"all\".")));
 
+	if (append_only && options->identifiers != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changelog mode \"%s\" takes no identifier columns",
+						"append_only")));
+
 	options->validate = PG_ARGISNULL(arg + 2) ? true : PG_GETARG_BOOL(arg + 2);
+	return append_only;
 }
 
 /*
@@ -449,7 +511,7 @@ map_by_log(CdcRange *range, List *columns, TupleDesc expected, TupleDesc desc,
 }
 
 /*
- * Copy rows with other columns.
+ * Copy rows, with other columns unless the map is NULL.
  */
 static void
 project_rows(Tuplestorestate *from, TupleDesc fromdesc, Tuplestorestate *to,
@@ -466,8 +528,10 @@ project_rows(Tuplestorestate *from, TupleDesc fromdesc, Tuplestorestate *to,
 		slot_getallattrs(slot);
 		for (int i = 0; i < todesc->natts; i++)
 		{
-			nulls[i] = map[i] < 0 || slot->tts_isnull[map[i]];
-			values[i] = nulls[i] ? (Datum) 0 : slot->tts_values[map[i]];
+			int			j = map ? map[i] : i;
+
+			nulls[i] = j < 0 || slot->tts_isnull[j];
+			values[i] = nulls[i] ? (Datum) 0 : slot->tts_values[j];
 		}
 		tuplestore_putvalues(to, todesc, values, nulls);
 	}

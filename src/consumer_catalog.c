@@ -534,6 +534,52 @@ cdc_consumer_oldest_position(int32 table_id)
 }
 
 /*
+ * Delete the rows of all consumers whose column "attno" has a given value.
+ */
+static void
+delete_where(CdcCatalogRel table, AttrNumber attno, Oid type_equal, Datum value)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	Snapshot	snapshot;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(cdc_catalog_oid(table)))
+		return;
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, type_equal, value);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	rel = table_open(cdc_catalog_oid(table), RowExclusiveLock);
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		CatalogTupleDelete(rel, &tuple->t_self);
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+	UnregisterSnapshot(snapshot);
+	CommandCounterIncrement();
+}
+
+/*
+ * A table is not tracked any more: nobody has a position in it.
+ */
+void
+cdc_consumer_table_gone(int32 table_id)
+{
+	delete_where(CDC_CONSUMER_POSITION, Anum_cdc_consumer_position_table_id,
+				 F_INT4EQ, Int32GetDatum(table_id));
+}
+
+/*
+ * A table was dropped: it is no target any more.
+ */
+void
+cdc_consumer_target_gone(Oid target)
+{
+	delete_where(CDC_CONSUMER_TARGET, Anum_cdc_consumer_target_target, F_OIDEQ,
+				 ObjectIdGetDatum(target));
+}
+
+/*
  * Raise undefined_object unless there is a consumer of that name, which the
  * current user may use.  It is locked.
  */

@@ -87,5 +87,7 @@ extern void cdc_consumer_set_target(const char *name, Oid target, int64 run);
 extern int64 cdc_consumer_fingerprint(Oid target);
 extern bool cdc_consumer_delete_rows(const char *name, bool itself);
 extern int64 cdc_consumer_oldest_position(int32 table_id);
+extern void cdc_consumer_table_gone(int32 table_id);
+extern void cdc_consumer_target_gone(Oid target);
 
 #endif							/* CDC_CONSUMER_CATALOG_H */

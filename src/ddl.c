@@ -60,6 +60,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "consumer_catalog.h"
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"
@@ -248,6 +249,7 @@ cdc_ddl_drop(PG_FUNCTION_ARGS)
 		if (object->classid != RelationRelationId || object->objsubid != 0)
 			continue;
 		relids = lappend_oid(relids, object->objid);
+		cdc_consumer_target_gone(object->objid);
 		if (!cdc_tracked_lookup(object->objid, &tracked))
 			continue;
 		cdc_raise_privileges(&saved);

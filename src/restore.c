@@ -50,6 +50,7 @@
 
 #include "capture.h"
 #include "cdc_changelog.h"
+#include "consumer_catalog.h"
 #include "horizon.h"
 #include "restore.h"
 #include "segment.h"
@@ -58,6 +59,7 @@ PG_FUNCTION_INFO_V1(cdc_restore);
 
 static HeapTuple restored_snapshot(HeapTuple tuple, TupleDesc desc);
 static HeapTuple restored_segment(HeapTuple tuple, TupleDesc desc);
+static HeapTuple restored_target(HeapTuple tuple, TupleDesc desc);
 static bool newest_snapshot(const CdcTracked *tracked, CdcSnapshotRow *row);
 
 /*
@@ -93,6 +95,8 @@ cdc_restore(PG_FUNCTION_ARGS)
 		tuple = restored_snapshot(tuple, desc);
 	else if (relid == cdc_catalog_oid(CDC_LOG_SEGMENT))
 		tuple = restored_segment(tuple, desc);
+	else if (relid == cdc_catalog_oid(CDC_CONSUMER_TARGET))
+		tuple = restored_target(tuple, desc);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -139,6 +143,22 @@ restored_segment(HeapTuple tuple, TupleDesc desc)
 	replaces[Anum_cdc_log_segment_rewritten - 1] = true;
 	nulls[Anum_cdc_log_segment_rewritten_next - 1] = true;
 	replaces[Anum_cdc_log_segment_rewritten_next - 1] = true;
+	return heap_modify_tuple(tuple, desc, values, nulls, replaces);
+}
+
+/*
+ * The same for a row of cdc.consumer_target.  Whether the target was restored
+ * as it was is not known, so the consumer reads everything the next time.
+ */
+static HeapTuple
+restored_target(HeapTuple tuple, TupleDesc desc)
+{
+	Datum		values[Natts_cdc_consumer_target] = {0};
+	bool		nulls[Natts_cdc_consumer_target] = {0};
+	bool		replaces[Natts_cdc_consumer_target] = {0};
+
+	values[Anum_cdc_consumer_target_fingerprint - 1] = Int64GetDatum(0);
+	replaces[Anum_cdc_consumer_target_fingerprint - 1] = true;
 	return heap_modify_tuple(tuple, desc, values, nulls, replaces);
 }
 

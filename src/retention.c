@@ -53,6 +53,7 @@
 
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "consumer_catalog.h"
 #include "horizon.h"
 #include "segment.h"
 #include "tracked.h"
@@ -74,6 +75,7 @@ typedef struct ExpireLimits
 	TimestampTz older_than;		/* snapshots committed since then */
 	bool		by_count;
 	int64		retain_last;	/* so many of the newest ones */
+	bool		ignore_consumers;	/* else also what they have to read */
 } ExpireLimits;
 
 /* What was done, or would be */
@@ -109,7 +111,8 @@ static bool worth_ending(const CdcTracked *tracked);
 
 /*
  * cdc.expire_snapshots(relation regclass, older_than timestamptz,
- *						retain_last bigint, dry_run boolean)
+ *						retain_last bigint, dry_run boolean,
+ *						ignore_consumers boolean)
  *
  * Returns one row.  Only the owner of the table may call it.
  */
@@ -130,6 +133,7 @@ cdc_expire_snapshots(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	read_limits(fcinfo, 1, &limits);
+	limits.ignore_consumers = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
 	if (!dry_run)
 		PreventCommandIfReadOnly("cdc.expire_snapshots()");
 
@@ -150,7 +154,8 @@ cdc_expire_snapshots(PG_FUNCTION_ARGS)
 }
 
 /*
- * CALL cdc.expire_all(older_than timestamptz, retain_last bigint)
+ * CALL cdc.expire_all(older_than timestamptz, retain_last bigint,
+ *					   ignore_consumers boolean)
  *
  * Expires snapshots of all tracked tables that the caller owns, and commits
  * after each step.
@@ -170,6 +175,7 @@ cdc_expire_all(PG_FUNCTION_ARGS)
 						"cdc.expire_all"),
 				 errhint("Call it by itself, or use cdc.expire_snapshots.")));
 	read_limits(fcinfo, 0, &limits);
+	limits.ignore_consumers = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 	PreventCommandIfReadOnly("cdc.expire_all()");
 
 	/* this list outlives the transactions below */
@@ -291,7 +297,8 @@ expire_table(Oid relid, const ExpireLimits *limits, bool dry_run,
 /*
  * The snapshot that becomes the oldest readable one: the first that is not
  * expired.  A snapshot is expired if each limit that is given says so, and all
- * before it are; the newest complete one never is.
+ * before it are; the newest complete one never is, nor is one that a consumer
+ * continues from.
  */
 static int64
 choose_oldest(const CdcTracked *tracked, const ExpireLimits *limits,
@@ -303,6 +310,13 @@ choose_oldest(const CdcTracked *tracked, const ExpireLimits *limits,
 
 	if (limits->by_count)
 		keep_from = nth_newest(tracked, newest, limits->retain_last, snapshot);
+	if (!limits->ignore_consumers)
+	{
+		int64		position = cdc_consumer_oldest_position(tracked->table_id);
+
+		if (position >= 0)
+			keep_from = Min(keep_from, position);
+	}
 	keep_from = Max(keep_from, tracked->oldest);
 	if (!limits->by_time)
 		return keep_from;
