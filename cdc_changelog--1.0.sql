@@ -131,6 +131,8 @@ CREATE TABLE cdc.consumer_target (
   target regclass NOT NULL,
   fingerprint bigint NOT NULL,
   run bigint NOT NULL,
+  -- tables it was made of; negative numbers: those that the run did not read
+  sources int[] NOT NULL,
   CONSTRAINT consumer_target_pkey PRIMARY KEY (consumer, target)
 );
 COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';

@@ -62,7 +62,8 @@ typedef struct Source
 	bool		usable;			/* ... from which reading can go on */
 	int64		from;			/* the position */
 	int64		to;				/* where the transaction cuts */
-	bool		read;			/* by the current run */
+	int			read_at;		/* nest level at which the current run has read
+								 * it, 0 if not */
 } Source;
 
 /* A consumer that the transaction has locked */
@@ -87,6 +88,8 @@ struct CdcConsumerRun
 	bool		full;
 	bool		again;			/* found out that it has to be full */
 	bool		repeated;		/* the transaction has done this before */
+	bool		again_here;		/* so it has, but maybe emptied the target since */
+	List	   *sources;		/* numbers of the tables the target is made of */
 };
 
 static Consumer *consumers = NULL;
@@ -106,7 +109,11 @@ static Source *add_source(Consumer *consumer, const CdcTracked *tracked);
 static Source *find_source(Consumer *consumer, Oid relid);
 static bool is_usable(const CdcTracked *tracked, const CdcPosition *position,
 					  int64 to, Snapshot snapshot);
+static void check_not_ahead(Consumer *consumer, const CdcTracked *tracked,
+							const CdcPosition *position);
 static bool all_usable(const Consumer *consumer);
+static bool sources_usable(const Consumer *consumer, List *sources);
+static void note_source(CdcConsumerRun *run, Source *source, List **sources);
 static void forget_cut(void);
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
@@ -216,7 +223,7 @@ cut_newest(const CdcTracked *tracked)
 			return cut_tables[i].newest;
 
 	table.tracked = *tracked;
-	cdc_cut_add(cut_snapshot, &table);
+	cdc_cut_add(cut_snapshot, cut_ntables, cut_tables, &table);
 	cut_tables = repalloc(cut_tables, sizeof(CdcCutTable) * (cut_ntables + 1));
 	cut_tables[cut_ntables++] = table;
 	return table.newest;
@@ -300,6 +307,8 @@ pin_sources(Consumer *consumer, Oid relid)
 		/* the horizon may have gone back, but not for who was there already */
 		source->usable = is_usable(tracked, position,
 								   Max(source->to, source->from), cut_snapshot);
+		if (!source->usable && source->from > source->to)
+			check_not_ahead(consumer, tracked, position);
 		if (source->usable)
 			source->to = Max(source->to, source->from);
 	}
@@ -375,6 +384,29 @@ is_usable(const CdcTracked *tracked, const CdcPosition *position, int64 to,
 }
 
 /*
+ * A position behind the transaction's cut cannot be used: raise
+ * serialization_failure if that is because another transaction has moved it
+ * there after the cut was taken.
+ */
+static void
+check_not_ahead(Consumer *consumer, const CdcTracked *tracked,
+				const CdcPosition *position)
+{
+	Snapshot	latest = RegisterSnapshot(GetLatestSnapshot());
+	bool		ahead = is_usable(tracked, position, position->position, latest);
+
+	UnregisterSnapshot(latest);
+	if (ahead && !is_usable(tracked, position, position->position, cut_snapshot))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to consumer \"%s\"",
+						consumer->name),
+				 errdetail("Its position in table \"%s\" is newer than what this transaction reads.",
+						   get_rel_name(tracked->relid)),
+				 errhint("The transaction might succeed if retried.")));
+}
+
+/*
  * Has the consumer positions, all of them usable?
  */
 static bool
@@ -394,6 +426,33 @@ all_usable(const Consumer *consumer)
 			return false;
 	}
 	return any;
+}
+
+/*
+ * Has the consumer usable positions in all of some tables, a list of their
+ * numbers?
+ */
+static bool
+sources_usable(const Consumer *consumer, List *sources)
+{
+	ListCell   *lc;
+	ListCell   *ls;
+
+	foreach(lc, sources)
+	{
+		bool		usable = false;
+
+		foreach(ls, consumer->sources)
+		{
+			Source	   *source = lfirst(ls);
+
+			if (source->tracked.table_id == lfirst_int(lc))
+				usable = source->known && source->usable;
+		}
+		if (!usable)
+			return false;
+	}
+	return sources != NIL;
 }
 
 /*
@@ -418,16 +477,22 @@ cdc_consumer_pin(const char *name, Oid relid, bool nowait, CdcPin *pin)
 	if (run == NULL)
 		return;
 
-	source->read = true;
-	if (run->repeated)
+	if (source->read_at == 0)
+		source->read_at = GetCurrentTransactionNestLevel();
+	if (run->full)
+		pin->incremental = false;
+	else if (!list_member_int(run->sources, source->tracked.table_id))
+	{
+		/* the target has nothing of it, whoever else got it */
+		pin->incremental = false;
+		run->again = true;
+	}
+	else
 	{
 		pin->incremental = true;
-		pin->from = pin->to;
+		if (run->repeated)
+			pin->from = pin->to;
 	}
-	else if (run->full)
-		pin->incremental = false;
-	else if (!pin->incremental)
-		run->again = true;
 }
 
 /*
@@ -442,8 +507,7 @@ cdc_consumer_decline(const char *name)
 	{
 		CdcConsumerRun *run = consumer->run;
 
-		if (strcmp(consumer->name, name) != 0 || run == NULL || run->full ||
-			run->repeated)
+		if (strcmp(consumer->name, name) != 0 || run == NULL || run->full)
 			continue;
 		run->again = true;
 		return true;
@@ -505,17 +569,22 @@ cdc_consumer_pin_group(List *names, bool nowait)
  * Sets *repeated if that was done by this transaction.
  */
 static bool
-target_usable(Consumer *consumer, Oid target, bool *repeated)
+target_usable(Consumer *consumer, Oid target, bool *repeated, List **sources)
 {
 	CdcConsumerTarget row;
+	ListCell   *lc;
 
 	*repeated = false;
+	*sources = NIL;
 	if (!cdc_consumer_fetch_target(consumer->name, target, &row) ||
 		row.fingerprint == 0 ||
 		row.fingerprint != cdc_consumer_fingerprint(target))
 		return false;
+	foreach(lc, row.sources)
+		*sources = lappend_int(*sources, abs(lfirst_int(lc)));
 	*repeated = row.run == consumer->last_run + 1;
-	return *repeated || row.run == consumer->last_run;
+	return *repeated || (row.run == consumer->last_run &&
+						 sources_usable(consumer, *sources));
 }
 
 /*
@@ -528,8 +597,9 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait)
 {
 	Consumer   *consumer = lock_consumer(name, nowait);
 	CdcConsumerRun *run;
+	CdcConsumerTarget row;
+	MemoryContext oldcontext;
 	ListCell   *lc;
-	bool		usable;
 
 	if (consumer->run != NULL)
 		ereport(ERROR,
@@ -537,7 +607,7 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait)
 				 errmsg("consumer \"%s\" is being applied already", name)));
 	pin_sources(consumer, InvalidOid);
 	foreach(lc, consumer->sources)
-		((Source *) lfirst(lc))->read = false;
+		((Source *) lfirst(lc))->read_at = 0;
 
 	run = MemoryContextAllocZero(TopTransactionContext, sizeof(CdcConsumerRun));
 	run->consumer = consumer;
@@ -546,8 +616,12 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait)
 
 	/* nobody must empty it between this look at it and the writes */
 	LockRelationOid(target, RowExclusiveLock);
-	usable = target_usable(consumer, target, &run->repeated);
-	run->full = !run->repeated && (!usable || !all_usable(consumer));
+	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
+	run->full = !target_usable(consumer, target, &run->repeated,
+							   &run->sources);
+	run->again_here = cdc_consumer_fetch_target(name, target, &row) &&
+		row.run == consumer->last_run + 1;
+	MemoryContextSwitchTo(oldcontext);
 	consumer->run = run;
 	return run;
 }
@@ -567,7 +641,7 @@ cdc_consumer_full(const CdcConsumerRun *run)
 bool
 cdc_consumer_has_positions(const CdcConsumerRun *run)
 {
-	return run->consumer->had_positions;
+	return run->consumer->had_positions || run->again_here;
 }
 
 /*
@@ -582,9 +656,10 @@ cdc_consumer_again(CdcConsumerRun *run)
 	if (!run->again)
 		return false;
 	run->again = false;
+	run->repeated = false;
 	run->full = true;
 	foreach(lc, run->consumer->sources)
-		((Source *) lfirst(lc))->read = false;
+		((Source *) lfirst(lc))->read_at = 0;
 	return true;
 }
 
@@ -595,11 +670,12 @@ bool
 cdc_consumer_idle(const char *name, Oid target, bool nowait)
 {
 	Consumer   *consumer = lock_consumer(name, nowait);
+	List	   *sources;
 	bool		repeated;
 	ListCell   *lc;
 
 	pin_sources(consumer, InvalidOid);
-	if (!all_usable(consumer) || !target_usable(consumer, target, &repeated))
+	if (!target_usable(consumer, target, &repeated, &sources))
 		return false;
 	if (repeated)
 		return true;
@@ -607,7 +683,8 @@ cdc_consumer_idle(const char *name, Oid target, bool nowait)
 	{
 		Source	   *source = lfirst(lc);
 
-		if (source->known && source->from < source->to)
+		if (source->from < source->to &&
+			list_member_int(sources, source->tracked.table_id))
 			return false;
 	}
 	return true;
@@ -631,7 +708,7 @@ cdc_consumer_ranges(const CdcConsumerRun *run)
 		Source	   *source = lfirst(lc);
 		Oid			relid = source->tracked.relid;
 
-		if (!source->read)
+		if (source->read_at == 0)
 			continue;
 		if (!first)
 			appendStringInfoString(&buf, ", ");
@@ -663,10 +740,52 @@ cdc_consumer_newest(const CdcConsumerRun *run)
 	{
 		Source	   *source = lfirst(lc);
 
-		if (source->read)
+		if (source->read_at > 0)
 			newest = Max(newest, source->to);
 	}
 	return newest;
+}
+
+/*
+ * A run ends: move the position in one table, and add the table to the list of
+ * those that the target is made of.
+ */
+static void
+note_source(CdcConsumerRun *run, Source *source, List **sources)
+{
+	const char *name = run->consumer->name;
+	int64		number = run->consumer->last_run + 1;
+	int32		table_id = source->tracked.table_id;
+	CdcPosition position;
+	CdcSnapshotRow *rows;
+
+	if (source->read_at == 0)
+	{
+		if (run->full)
+		{
+			/* the target has nothing of it any more */
+			if (source->known &&
+				!cdc_consumer_source_needed(name, run->target, number, table_id))
+				cdc_consumer_delete_position(name, table_id);
+		}
+		else if (list_member_int(run->sources, table_id) &&
+				 (source->from == source->to ||
+				  !cdc_consumer_source_needed(name, run->target, number, table_id)))
+			*sources = lappend_int(*sources, -table_id);
+		return;
+	}
+
+	if (cdc_snapshot_fetch(table_id, source->to - 1, source->to, cut_snapshot,
+						   &rows) != 1)
+		elog(ERROR, "snapshot %lld does not exist", (long long) source->to);
+	position.table_id = table_id;
+	position.position = source->to;
+	position.tx = rows[0].tx;
+	position.time = rows[0].committed_at;
+	cdc_consumer_set_position(name, &position);
+	if (!source->known || source->from != source->to)
+		cdc_consumer_source_moved(name, run->target, number, table_id);
+	*sources = lappend_int(*sources, table_id);
 }
 
 /*
@@ -676,11 +795,12 @@ void
 cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result)
 {
 	Consumer   *consumer = run->consumer;
+	List	   *sources = NIL;
 	bool		any = false;
 	ListCell   *lc;
 
 	foreach(lc, consumer->sources)
-		any |= ((Source *) lfirst(lc))->read;
+		any |= ((Source *) lfirst(lc))->read_at > 0;
 	if (!any)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -690,30 +810,9 @@ cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result)
 						 quote_literal_cstr(consumer->name))));
 
 	foreach(lc, consumer->sources)
-	{
-		Source	   *source = lfirst(lc);
-		CdcPosition position;
-		CdcSnapshotRow *rows;
-
-		if (!source->read)
-		{
-			/* the target has nothing of it any more */
-			if (run->full && source->known)
-				cdc_consumer_delete_position(consumer->name,
-											 source->tracked.table_id);
-			continue;
-		}
-		if (cdc_snapshot_fetch(source->tracked.table_id, source->to - 1,
-							   source->to, cut_snapshot, &rows) != 1)
-			elog(ERROR, "snapshot %lld does not exist", (long long) source->to);
-		position.table_id = source->tracked.table_id;
-		position.position = source->to;
-		position.tx = rows[0].tx;
-		position.time = rows[0].committed_at;
-		cdc_consumer_set_position(consumer->name, &position);
-	}
+		note_source(run, lfirst(lc), &sources);
 	cdc_consumer_set_target(consumer->name, run->target,
-							consumer->last_run + 1);
+							consumer->last_run + 1, sources);
 	if (!run->repeated)
 		cdc_consumer_note_run(consumer->name, consumer->last_run + 1,
 							  run->full ? "full" : "incremental", result);
@@ -775,6 +874,10 @@ cdc_consumer_is_incremental(const char *name, Oid relid)
 	if (!cdc_consumer_fetch(name, &row))
 		return false;
 	cdc_consumer_check_owner(name, &row);
+	for (Consumer *consumer = consumers; consumer; consumer = consumer->next)
+		if (strcmp(consumer->name, name) == 0 && consumer->run != NULL)
+			return !consumer->run->full && !consumer->run->again &&
+				list_member_int(consumer->run->sources, tracked.table_id);
 	if (!cdc_consumer_any_target(name, row.last_run))
 		return false;
 
@@ -842,6 +945,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 {
 	int			level = GetCurrentTransactionNestLevel();
 	Consumer  **link = &consumers;
+	ListCell   *lc;
 
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
@@ -858,6 +962,12 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 			if (consumer->run)
 				consumer->run->nest_level = Min(consumer->run->nest_level,
 												level - 1);
+			foreach(lc, consumer->sources)
+			{
+				Source	   *source = lfirst(lc);
+
+				source->read_at = Min(source->read_at, level - 1);
+			}
 			keep = true;
 		}
 		else
@@ -866,6 +976,14 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 				consumer->run = NULL;
 			if (consumer->pinned_at >= level)
 				consumer->pinned = false;
+			foreach(lc, consumer->sources)
+			{
+				Source	   *source = lfirst(lc);
+
+				/* what was read there went nowhere */
+				if (source->read_at >= level)
+					source->read_at = 0;
+			}
 		}
 		if (keep)
 			link = &consumer->next;

@@ -21,17 +21,20 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -66,6 +69,8 @@ static void begin_scan(ConsumerScan *s, CdcCatalogRel table,
 static void end_scan(ConsumerScan *s);
 static void write_row(ConsumerScan *s, HeapTuple old, Datum *values,
 					  const bool *replaces);
+static List *decode_sources(Datum value);
+static Datum encode_sources(List *sources);
 static void require_consumer(const char *name);
 
 /*
@@ -359,9 +364,106 @@ cdc_consumer_fetch_target(const char *name, Oid target, CdcConsumerTarget *row)
 		row->fingerprint =
 			DatumGetInt64(values[Anum_cdc_consumer_target_fingerprint - 1]);
 		row->run = DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]);
+		row->sources =
+			decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
 	}
 	end_scan(&s);
 	return HeapTupleIsValid(tuple);
+}
+
+/*
+ * Between the column "sources" of cdc.consumer_target and a list of int.
+ */
+static List *
+decode_sources(Datum value)
+{
+	List	   *result = NIL;
+	Datum	   *elems;
+	int			nelems;
+
+	deconstruct_array(DatumGetArrayTypeP(value), INT4OID, sizeof(int32), true,
+					  TYPALIGN_INT, &elems, NULL, &nelems);
+	for (int i = 0; i < nelems; i++)
+		result = lappend_int(result, DatumGetInt32(elems[i]));
+	return result;
+}
+
+static Datum
+encode_sources(List *sources)
+{
+	Datum	   *elems = palloc(sizeof(Datum) * (list_length(sources) + 1));
+	ListCell   *lc;
+
+	foreach(lc, sources)
+		elems[foreach_current_index(lc)] = Int32GetDatum(lfirst_int(lc));
+	return PointerGetDatum(construct_array(elems, list_length(sources), INT4OID,
+										   sizeof(int32), true, TYPALIGN_INT));
+}
+
+/*
+ * Has another target than the given one read a table in a run?
+ */
+bool
+cdc_consumer_source_needed(const char *name, Oid target, int64 run,
+						   int32 table_id)
+{
+	ConsumerScan s;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
+			   AccessShareLock, name);
+	while (!result && HeapTupleIsValid(tuple = systable_getnext(s.scan)))
+	{
+		Datum		values[Natts_cdc_consumer_target];
+		bool		nulls[Natts_cdc_consumer_target];
+		List	   *sources;
+
+		heap_deform_tuple(tuple, RelationGetDescr(s.rel), values, nulls);
+		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		result =
+			DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]) != target &&
+			DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]) == run &&
+			(list_member_int(sources, table_id) ||
+			 list_member_int(sources, -table_id));
+	}
+	end_scan(&s);
+	return result;
+}
+
+/*
+ * The position in a table has moved for a target.  Others that took part in the
+ * run without reading the table have missed something of it.
+ */
+void
+cdc_consumer_source_moved(const char *name, Oid target, int64 run,
+						  int32 table_id)
+{
+	ConsumerScan s;
+	HeapTuple	tuple;
+
+	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
+			   RowExclusiveLock, name);
+	while (HeapTupleIsValid(tuple = systable_getnext(s.scan)))
+	{
+		Datum		values[Natts_cdc_consumer_target];
+		bool		nulls[Natts_cdc_consumer_target];
+		bool		replaces[Natts_cdc_consumer_target] = {0};
+		List	   *sources;
+
+		heap_deform_tuple(tuple, RelationGetDescr(s.rel), values, nulls);
+		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		if (DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]) == target ||
+			DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]) != run ||
+			!list_member_int(sources, -table_id))
+			continue;
+		values[Anum_cdc_consumer_target_sources - 1] =
+			encode_sources(list_delete_int(sources, -table_id));
+		replaces[Anum_cdc_consumer_target_sources - 1] = true;
+		write_row(&s, tuple, values, replaces);
+	}
+	end_scan(&s);
+	CommandCounterIncrement();
 }
 
 /*
@@ -398,7 +500,8 @@ cdc_consumer_any_target(const char *name, int64 run)
  * Note that a target took part in a run of a consumer.
  */
 void
-cdc_consumer_set_target(const char *name, Oid target, int64 run)
+cdc_consumer_set_target(const char *name, Oid target, int64 run,
+						List *sources)
 {
 	ConsumerScan s;
 	HeapTuple	tuple;
@@ -411,6 +514,7 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run)
 	values[Anum_cdc_consumer_target_fingerprint - 1] =
 		Int64GetDatum(cdc_consumer_fingerprint(target));
 	values[Anum_cdc_consumer_target_run - 1] = Int64GetDatum(run);
+	values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
 
 	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
 			   RowExclusiveLock, name);
@@ -422,10 +526,28 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run)
 }
 
 /*
+ * Has the current transaction made a relation, or given it another file?
+ */
+static bool
+replaced_here(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessShareLock);
+	bool		result;
+
+	if (rel == NULL)
+		return true;
+	result = rel->rd_createSubid != InvalidSubTransactionId ||
+		cdc_relation_new_storage(rel);
+	relation_close(rel, NoLock);
+	return result;
+}
+
+/*
  * A number that changes when the rows of a target are exchanged as a whole:
  * when it is another table, was truncated, restored or rewritten.  0 where that
- * cannot be told: for no table at all, and for unlogged ones, which are empty
- * after a crash.
+ * cannot be told: for no table at all; for unlogged ones, which are empty after
+ * a crash; for temporary ones, which ON COMMIT may empty; and for those that the
+ * transaction has made or truncated, which it can truncate in place.
  */
 int64
 cdc_consumer_fingerprint(Oid target)
@@ -453,7 +575,8 @@ cdc_consumer_fingerprint(Oid target)
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		form = (Form_pg_class) GETSTRUCT(tuple);
-		if (form->relpersistence == RELPERSISTENCE_UNLOGGED)
+		if (form->relpersistence != RELPERSISTENCE_PERMANENT ||
+			replaced_here(form->oid))
 		{
 			ReleaseSysCache(tuple);
 			return 0;

@@ -39,11 +39,12 @@
 #define Anum_cdc_consumer_position_time		5
 
 /* cdc.consumer_target */
-#define Natts_cdc_consumer_target			4
+#define Natts_cdc_consumer_target			5
 #define Anum_cdc_consumer_target_consumer	1
 #define Anum_cdc_consumer_target_target		2
 #define Anum_cdc_consumer_target_fingerprint 3
 #define Anum_cdc_consumer_target_run		4
+#define Anum_cdc_consumer_target_sources	5
 
 /* One row of cdc.consumer, as far as runs need it */
 typedef struct CdcConsumerRow
@@ -66,6 +67,8 @@ typedef struct CdcConsumerTarget
 {
 	int64		fingerprint;	/* see cdc_consumer_fingerprint() */
 	int64		run;			/* the last run it took part in */
+	List	   *sources;		/* of int: numbers of the tables it is made of,
+								 * negative for those that run did not read */
 } CdcConsumerTarget;
 
 extern void cdc_consumer_require_extension(void);
@@ -83,7 +86,12 @@ extern void cdc_consumer_delete_position(const char *name, int32 table_id);
 extern bool cdc_consumer_fetch_target(const char *name, Oid target,
 									  CdcConsumerTarget *row);
 extern bool cdc_consumer_any_target(const char *name, int64 run);
-extern void cdc_consumer_set_target(const char *name, Oid target, int64 run);
+extern void cdc_consumer_set_target(const char *name, Oid target, int64 run,
+									List *sources);
+extern bool cdc_consumer_source_needed(const char *name, Oid target, int64 run,
+									   int32 table_id);
+extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,
+									  int32 table_id);
 extern int64 cdc_consumer_fingerprint(Oid target);
 extern bool cdc_consumer_delete_rows(const char *name, bool itself);
 extern int64 cdc_consumer_oldest_position(int32 table_id);

@@ -32,6 +32,7 @@
 
 #include "miscadmin.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -48,6 +49,8 @@ typedef struct Excluded
 	uint64		oldest_xid;		/* the smallest full transaction id of them */
 } Excluded;
 
+static void make_consistent(int ntables, CdcCutTable *tables,
+							Snapshot snapshot);
 static void exclude(Excluded *excluded, const CdcSnapshotRow *rows, int n);
 static bool lower(CdcCutTable *table, Excluded *excluded, Snapshot snapshot);
 
@@ -67,14 +70,24 @@ Snapshot
 cdc_cut_take(int ntables, CdcCutTable *tables)
 {
 	Snapshot	snapshot = cdc_horizon_several(ntables, tables);
+
+	if (ntables > 1)
+		make_consistent(ntables, tables, snapshot);
+	return snapshot;
+}
+
+/*
+ * Lower the numbers in "newest" until no transaction is before the cut in one
+ * table and behind it in another.
+ */
+static void
+make_consistent(int ntables, CdcCutTable *tables, Snapshot snapshot)
+{
 	MemoryContext context;
 	MemoryContext oldcontext;
 	HASHCTL		ctl;
 	Excluded	excluded;
 	bool		changed = true;
-
-	if (ntables < 2)
-		return snapshot;
 
 	context = AllocSetContextCreate(CurrentMemoryContext, "cdc_changelog cut",
 									ALLOCSET_DEFAULT_SIZES);
@@ -104,7 +117,6 @@ cdc_cut_take(int ntables, CdcCutTable *tables)
 	}
 	MemoryContextSwitchTo(oldcontext);
 	MemoryContextDelete(context);
-	return snapshot;
 }
 
 /*
@@ -160,15 +172,44 @@ lower(CdcCutTable *table, Excluded *excluded, Snapshot snapshot)
 }
 
 /*
- * Let a cut that was taken before go through one more table, whose "tracked"
- * is given.
+ * Let a cut that was taken before, through "ntables" tables, go through one more
+ * table, whose "tracked" is given.
  *
- * Raises serialization_failure if no number of the table separates what the
- * snapshot of the cut sees from what it does not see.
+ * Raises serialization_failure if no number of the table separates what is
+ * before the cut from what is behind it.
  */
 void
-cdc_cut_add(Snapshot snapshot, CdcCutTable *table)
+cdc_cut_add(Snapshot snapshot, int ntables, const CdcCutTable *tables,
+			CdcCutTable *table)
 {
+	MemoryContext context;
+	MemoryContext oldcontext;
+	CdcCutTable *all;
+	bool		moved = false;
+
 	table->newest = cdc_newest_visible(&table->tracked, PG_INT64_MAX, snapshot);
 	cdc_horizon_check_visible(&table->tracked, table->newest, snapshot);
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "cdc_changelog cut",
+									ALLOCSET_DEFAULT_SIZES);
+	oldcontext = MemoryContextSwitchTo(context);
+	all = palloc(sizeof(CdcCutTable) * (ntables + 1));
+	if (ntables > 0)
+		memcpy(all, tables, sizeof(CdcCutTable) * ntables);
+	all[ntables] = *table;
+	make_consistent(ntables + 1, all, snapshot);
+	table->newest = all[ntables].newest;
+	for (int i = 0; i < ntables; i++)
+		moved |= all[i].newest != tables[i].newest;
+	MemoryContextSwitchTo(oldcontext);
+	MemoryContextDelete(context);
+
+	/* what has been read of the others stays as it is */
+	if (moved)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access to the changelog of table \"%s\"",
+						get_rel_name(table->tracked.relid)),
+				 errdetail("It does not fit to what this transaction has read of other tables."),
+				 errhint("The transaction might succeed if retried.")));
 }

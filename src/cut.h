@@ -23,6 +23,7 @@ typedef struct CdcCutTable
 } CdcCutTable;
 
 extern Snapshot cdc_cut_take(int ntables, CdcCutTable *tables);
-extern void cdc_cut_add(Snapshot snapshot, CdcCutTable *table);
+extern void cdc_cut_add(Snapshot snapshot, int ntables,
+						const CdcCutTable *tables, CdcCutTable *table);
 
 #endif							/* CDC_CUT_H */

@@ -139,10 +139,17 @@ cdc_range_open_pinned(Oid relid, bool content, int64 start, int64 end,
 					  Snapshot snapshot)
 {
 	CdcRange   *range = create_range(relid);
+	SnapshotData own;
 	List	   *locked = NIL;
 
+	/* of the own transaction it has to see what there is now */
+	own = *snapshot;
+	own.curcid = GetCurrentCommandId(false);
+	own.copied = false;
+	own.active_count = own.regd_count = 0;
+	snapshot = RegisterSnapshot(&own);
 	range->pinned = true;
-	range->snapshot = RegisterSnapshot(snapshot);
+	range->snapshot = snapshot;
 	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 	{
 		(void) cdc_partition_lock(range->tracked.table_id, NULL, &locked);
