@@ -1,0 +1,119 @@
+{#
+  Materialization "changelog": a table that follows the changes of its sources.
+
+  The first build and --full-refresh make a new, empty table and apply
+  everything to it; later builds apply the changes to the table that is there.
+  Where the consumer's positions are of no use any more, or belong to another
+  table, the same statement reads everything and makes the target equal to it.
+#}
+{% materialization changelog, adapter='postgres' %}
+  {%- set existing = load_cached_relation(this) -%}
+  {%- set target = this.incorporate(type='table') -%}
+  {%- set intermediate = make_intermediate_relation(target) -%}
+  {%- set backup = make_backup_relation(target, 'table' if existing is none else existing.type) -%}
+  {%- set keys = cdc.as_list(config.get('unique_key')) -%}
+  {%- set append = cdc.is_append() -%}
+  {%- set on_schema_change = incremental_validate_on_schema_change(config.get('on_schema_change'), default='ignore') -%}
+  {%- set grant_config = config.get('grants') -%}
+  {%- set to_drop = [] -%}
+
+  {% if keys | length == 0 and not append %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " needs a unique_key: the columns that identify a row of it") }}
+  {% elif keys | length > 0 and append %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " has the mode append and cannot have a unique_key") }}
+  {% endif %}
+
+  {% do drop_relation_if_exists(load_cached_relation(intermediate)) %}
+  {% do drop_relation_if_exists(load_cached_relation(backup)) %}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+
+  {% set names = cdc.query_columns(sql) %}
+  {% set data = names if append else cdc.data_columns(names) %}
+  {% if not append and '_change_type' not in names %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " has no column _change_type: select it from cdc.changes, or make it with cdc.keep_when") }}
+  {% endif %}
+  {% set changes = [] %}
+  {% for name in ('_change_type', '_change_ordinal') if name in names and not append %}
+    {% do changes.append(name) %}
+  {% endfor %}
+
+  {% set usable = existing is not none and existing.type == 'table' %}
+  {% set rebuild = not usable or should_full_refresh() %}
+  {% set in_place = false %}
+  {% if usable and rebuild and not append and cdc.is_tracked(target) %}
+    {# others follow this table: it stays, and gets what is different #}
+    {% set have = adapter.get_columns_in_relation(existing) | map(attribute='name') | list %}
+    {% if have | sort == data | sort %}
+      {% set in_place = true %}
+      {% set rebuild = false %}
+    {% else %}
+      {% do log("The columns of " ~ cdc.plain(target) ~ " change: it is made anew, and has to be tracked again", info=true) %}
+    {% endif %}
+  {% endif %}
+
+  {% if rebuild %}
+    {% call statement('cdc_create') %}
+      {{ get_create_table_as_sql(False, intermediate, cdc.no_rows(sql, data)) }}
+    {% endcall %}
+    {% do create_indexes(intermediate) %}
+    {% set applied_to = intermediate %}
+    {% set columns = data + changes %}
+  {% else %}
+    {% if in_place %}
+      {% do run_query('select cdc.reset(consumer) from cdc.consumers where consumer = ' ~ cdc.literal(cdc.consumer()) ~ ' limit 1') %}
+    {% endif %}
+    {% set applied_to = target %}
+    {% if on_schema_change != 'ignore' %}
+      {% set temp = make_temp_relation(target) %}
+      {% do run_query(cdc.create_temp_sql(temp, cdc.no_rows(sql, data))) %}
+      {% do process_schema_changes(on_schema_change, temp, existing) %}
+    {% endif %}
+    {% set have = adapter.get_columns_in_relation(existing) | map(attribute='name') | list %}
+    {% set columns = [] %}
+    {% for name in data if name in have %}
+      {% do columns.append(name) %}
+    {% endfor %}
+    {% set columns = columns + changes %}
+  {% endif %}
+
+  {% if flags.EMPTY %}
+    {% call noop_statement('main', 'EMPTY', 'EMPTY', 0) %}
+      {{ sql }}
+    {% endcall %}
+  {% else %}
+    {% set counts = cdc.run_apply(applied_to, sql, columns, keys) %}
+    {% set message = 'APPLY ' ~ counts[0] ~ ' ins ' ~ counts[1] ~ ' upd ' ~ counts[2] ~ ' del' %}
+    {% call noop_statement('main', message, 'APPLY', counts[0] + counts[1] + counts[2]) %}
+      {{ cdc.apply_sql(applied_to, sql, columns, keys) }}
+    {% endcall %}
+  {% endif %}
+
+  {% if rebuild %}
+    {% if existing is not none %}
+      {% do adapter.rename_relation(existing, backup) %}
+      {% do to_drop.append(backup) %}
+    {% endif %}
+    {% do adapter.rename_relation(intermediate, target) %}
+  {% endif %}
+
+  {% do apply_grants(target, grant_config, should_revoke=should_revoke(existing, rebuild)) %}
+  {% do persist_docs(target, model) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {% do adapter.commit() %}
+
+  {% for relation in to_drop %}
+    {% do adapter.drop_relation(relation) %}
+  {% endfor %}
+
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target]}) }}
+{% endmaterialization %}
+
+{# dbt's own macro would ask for the columns of the contract. #}
+{% macro create_temp_sql(relation, sql) %}
+  {{ return('create temporary table ' ~ relation.include(database=false, schema=false) ~ ' as (' ~ sql ~ ')') }}
+{% endmacro %}
