@@ -137,6 +137,48 @@ CREATE TABLE cdc.consumer_target (
 );
 COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';
 
+-- names sort and compare as bytes, so that no locale has a say in what is
+-- found in an index
+CREATE TABLE cdc.pipeline (
+  name text COLLATE "C" NOT NULL,
+  created_at timestamptz NOT NULL,
+  owner regrole NOT NULL,
+  target regclass NOT NULL,
+  keep_runs int NOT NULL,
+  ignore_null_updates boolean NOT NULL,
+  deduplicate boolean NOT NULL,
+  append boolean NOT NULL,
+  history boolean NOT NULL,
+  target_name text NOT NULL,
+  query text NOT NULL,
+  search_path text NOT NULL,
+  keys text[],
+  filter text,
+  sequence_by text,
+  soft_delete text,
+  history_exclude text[],
+  max_deletes text,
+  CONSTRAINT pipeline_pkey PRIMARY KEY (name)
+);
+COMMENT ON TABLE cdc.pipeline IS 'stored pipelines; see the view cdc.pipelines';
+
+CREATE TABLE cdc.pipeline_run (
+  name text COLLATE "C" NOT NULL,
+  run_id bigint NOT NULL,
+  started_at timestamptz NOT NULL,
+  finished_at timestamptz NOT NULL,
+  mode text NOT NULL,
+  ranges jsonb NOT NULL,
+  inserted bigint NOT NULL,
+  updated bigint NOT NULL,
+  deleted bigint NOT NULL,
+  unchanged bigint NOT NULL,
+  missing bigint NOT NULL,
+  stale bigint NOT NULL,
+  CONSTRAINT pipeline_run_pkey PRIMARY KEY (name, run_id)
+);
+COMMENT ON TABLE cdc.pipeline_run IS 'the last runs of pipelines; see the view cdc.pipeline_runs';
+
 SELECT pg_catalog.pg_extension_config_dump('cdc.table_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.transaction_number', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.tracked_table', '');
@@ -146,6 +188,8 @@ SELECT pg_catalog.pg_extension_config_dump('cdc.partition', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.consumer', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.consumer_position', '');
 SELECT pg_catalog.pg_extension_config_dump('cdc.consumer_target', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.pipeline', '');
+SELECT pg_catalog.pg_extension_config_dump('cdc.pipeline_run', '');
 -- not cdc.unique_index: indexes are restored after the data of this table would
 -- be; the event trigger notes them then, as holding since the restore
 
@@ -492,6 +536,150 @@ SELECT c.consumer,
 GRANT SELECT ON cdc.consumers TO PUBLIC;
 COMMENT ON VIEW cdc.consumers IS
 'consumers of which the current user is the owner or a member: positions, how far they are behind, and their last runs';
+
+--
+-- Pipelines
+--
+CREATE FUNCTION cdc.create_pipeline(name text,
+                              target regclass,
+                              keys text[],
+                              changelog_query text,
+                              filter text DEFAULT NULL,
+                              sequence_by text DEFAULT NULL,
+                              soft_delete text DEFAULT NULL,
+                              ignore_null_updates boolean DEFAULT false,
+                              deduplicate boolean DEFAULT false,
+                              append boolean DEFAULT false,
+                              history boolean DEFAULT false,
+                              history_exclude text[] DEFAULT NULL,
+                              max_deletes text DEFAULT NULL,
+                              keep_runs int DEFAULT 100,
+                              replace boolean DEFAULT false)
+RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_create_pipeline';
+COMMENT ON FUNCTION cdc.create_pipeline(text, regclass, text[], text, text, text, text, boolean, boolean, boolean, boolean, text[], text, int, boolean) IS
+'stores under a name what it takes to bring a target up to date; returns the name';
+
+CREATE FUNCTION cdc.drop_pipeline(name text) RETURNS boolean
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_drop_pipeline';
+COMMENT ON FUNCTION cdc.drop_pipeline(text) IS
+'removes a pipeline with its history and its consumer, and leaves the target as it is; returns whether there was one';
+
+CREATE FUNCTION cdc.run(name text,
+                        nowait boolean DEFAULT false,
+                        OUT mode text,
+                        OUT ranges jsonb,
+                        OUT inserted bigint,
+                        OUT updated bigint,
+                        OUT deleted bigint,
+                        OUT unchanged bigint,
+                        OUT missing bigint,
+                        OUT stale bigint,
+                        OUT duration interval)
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_run';
+COMMENT ON FUNCTION cdc.run(text, boolean) IS
+'brings the target of a pipeline up to date';
+
+CREATE FUNCTION cdc.run_group(names text[],
+                        nowait boolean DEFAULT false,
+                        OUT name text,
+                        OUT mode text,
+                        OUT ranges jsonb,
+                        OUT inserted bigint,
+                        OUT updated bigint,
+                        OUT deleted bigint,
+                        OUT unchanged bigint,
+                        OUT missing bigint,
+                        OUT stale bigint,
+                        OUT duration interval)
+RETURNS SETOF record
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 10
+AS 'MODULE_PATHNAME', 'cdc_run_group';
+COMMENT ON FUNCTION cdc.run_group(text[], boolean) IS
+'brings the targets of several pipelines up to date at one cut; foreign keys between them are checked at the end';
+
+CREATE FUNCTION cdc.dry_run(name text,
+                        OUT mode text,
+                        OUT ranges jsonb,
+                        OUT inserted bigint,
+                        OUT updated bigint,
+                        OUT deleted bigint,
+                        OUT unchanged bigint,
+                        OUT missing bigint,
+                        OUT stale bigint,
+                        OUT duration interval)
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_dry_run';
+COMMENT ON FUNCTION cdc.dry_run(text) IS
+'what cdc.run would do, without doing it';
+
+CREATE VIEW cdc.pipelines WITH (security_barrier) AS
+SELECT p.name,
+       p.owner,
+       p.target,
+       p.keys,
+       p.query,
+       p.filter,
+       p.sequence_by,
+       p.soft_delete,
+       p.ignore_null_updates,
+       p.deduplicate,
+       p.append,
+       p.history,
+       p.history_exclude,
+       p.max_deletes,
+       p.keep_runs,
+       p.search_path,
+       p.created_at,
+       r.started_at AS last_run_at,
+       r.mode AS last_mode,
+       r.inserted AS last_inserted,
+       r.updated AS last_updated,
+       r.deleted AS last_deleted,
+       r.finished_at OPERATOR(pg_catalog.-) r.started_at AS last_duration,
+       c.lag_snapshots,
+       c.lag_rows,
+       c.lag_seconds
+  FROM cdc.pipeline p
+  LEFT JOIN LATERAL
+       (SELECT *
+          FROM cdc.pipeline_run r
+         WHERE r.name OPERATOR(pg_catalog.=) p.name
+         ORDER BY r.run_id DESC
+         LIMIT 1) r ON true
+  LEFT JOIN LATERAL
+       (SELECT pg_catalog.sum(c.lag_snapshots)::pg_catalog.int8 AS lag_snapshots,
+               pg_catalog.sum(c.lag_rows)::pg_catalog.int8 AS lag_rows,
+               pg_catalog.max(c.lag_seconds) AS lag_seconds
+          FROM cdc.consumers c
+         WHERE c.consumer OPERATOR(pg_catalog.=) p.name) c ON true
+ WHERE pg_catalog.pg_has_role(p.owner, 'USAGE');
+GRANT SELECT ON cdc.pipelines TO PUBLIC;
+COMMENT ON VIEW cdc.pipelines IS
+'pipelines of the current user: definition, last run, and how far they are behind';
+
+CREATE VIEW cdc.pipeline_runs WITH (security_barrier) AS
+SELECT r.name,
+       r.run_id,
+       r.started_at,
+       r.finished_at OPERATOR(pg_catalog.-) r.started_at AS duration,
+       r.mode,
+       r.ranges,
+       r.inserted,
+       r.updated,
+       r.deleted,
+       r.unchanged,
+       r.missing,
+       r.stale
+  FROM cdc.pipeline_run r
+  JOIN cdc.pipeline p ON p.name OPERATOR(pg_catalog.=) r.name
+ WHERE pg_catalog.pg_has_role(p.owner, 'USAGE');
+GRANT SELECT ON cdc.pipeline_runs TO PUBLIC;
+COMMENT ON VIEW cdc.pipeline_runs IS
+'the last runs of pipelines of the current user that had something to do';
 
 --
 -- Verification

@@ -193,10 +193,13 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 
 	check_options(options);
 	check_privileges(options->target);
-	if (options->consumer != NULL)
-		run = cdc_consumer_begin(options->consumer, options->target,
-								 options->nowait);
-	lock_target(options->target, options->nowait);
+	if (!options->check_only)
+	{
+		if (options->consumer != NULL)
+			run = cdc_consumer_begin(options->consumer, options->target,
+									 options->nowait);
+		lock_target(options->target, options->nowait);
+	}
 
 	/*
 	 * Stored rows may point to values that were toasted in the tables of the
@@ -212,10 +215,13 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 		end_state(state);
 		state = read_changelog(options, run, context, result);
 	}
-	if (options->history)
-		apply_history(state, run);
-	else
-		apply_write(state);
+	if (!options->check_only)
+	{
+		if (options->history)
+			apply_history(state, run);
+		else
+			apply_write(state);
+	}
 	end_state(state);
 	SPI_finish();
 	UnregisterSnapshot(snapshot);
@@ -311,15 +317,25 @@ bool_argument(FunctionCallInfo fcinfo, int arg)
 static List *
 names_argument(FunctionCallInfo fcinfo, int arg, const char *what)
 {
+	return PG_ARGISNULL(arg) ? NIL :
+		cdc_apply_names(PG_GETARG_ARRAYTYPE_P(arg), what);
+}
+
+/*
+ * The elements of a text[] as a list of strings, each once, in the current
+ * memory context.  Raises an error for NULL; "what" is the array's name for
+ * messages.
+ */
+List *
+cdc_apply_names(ArrayType *array, const char *what)
+{
 	List	   *names = NIL;
 	Datum	   *elems;
 	bool	   *nulls;
 	int			nelems;
 
-	if (PG_ARGISNULL(arg))
-		return NIL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(arg), TEXTOID, -1, false,
-					  TYPALIGN_INT, &elems, &nulls, &nelems);
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT,
+					  &elems, &nulls, &nelems);
 	for (int i = 0; i < nelems; i++)
 	{
 		char	   *name;

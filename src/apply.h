@@ -14,6 +14,7 @@
 #define CDC_APPLY_H
 
 #include "nodes/pg_list.h"
+#include "utils/array.h"
 
 /* What to apply to what, and how.  Nothing here is changed or kept. */
 typedef struct CdcApplyOptions
@@ -34,6 +35,8 @@ typedef struct CdcApplyOptions
 	List	   *history_exclude;	/* columns (char *) that make no version */
 	bool		defer_triggers; /* the caller fires the AFTER triggers */
 	const char *max_deletes;	/* a number or percentage, or NULL */
+	bool		check_only;		/* read and change nothing; raise the errors
+								 * that are there before rows are looked at */
 } CdcApplyOptions;
 
 /* What became of the actions; the sum is their number */
@@ -53,6 +56,7 @@ typedef struct CdcApplyResult
 } CdcApplyResult;
 
 extern void cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result);
+extern List *cdc_apply_names(ArrayType *array, const char *what);
 extern void cdc_apply_check_max_deletes(const char *max_deletes);
 
 #endif							/* CDC_APPLY_H */

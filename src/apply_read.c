@@ -151,7 +151,10 @@ apply_read(ApplyState *state)
 		apply_find_column(state, CDC_COL_TYPE) == NULL;
 	query = read_query(state, source, source_desc, &receiver);
 	make_store_desc(state);
-	read_rows(state, query, &receiver);
+	if (state->options->check_only)
+		(void) query_columns(query);
+	else
+		read_rows(state, query, &receiver);
 }
 
 /* ----------------------------------------------------------------

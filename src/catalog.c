@@ -73,6 +73,10 @@ static const char *const catalog_names[CDC_NUM_CATALOG_RELS] = {
 	"consumer_position_pkey",
 	"consumer_target",
 	"consumer_target_pkey",
+	"pipeline",
+	"pipeline_pkey",
+	"pipeline_run",
+	"pipeline_run_pkey",
 	"transaction_number",
 	"table_number"
 };

@@ -94,6 +94,10 @@ typedef enum CdcCatalogRel
 	CDC_CONSUMER_POSITION_PKEY, /* (consumer, table_id) */
 	CDC_CONSUMER_TARGET,
 	CDC_CONSUMER_TARGET_PKEY,	/* (consumer, target) */
+	CDC_PIPELINE,
+	CDC_PIPELINE_PKEY,			/* (name) */
+	CDC_PIPELINE_RUN,
+	CDC_PIPELINE_RUN_PKEY,		/* (name, run_id) */
 	CDC_TRANSACTION_NUMBER,		/* sequence */
 	CDC_TABLE_NUMBER,			/* sequence */
 	CDC_NUM_CATALOG_RELS

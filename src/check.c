@@ -62,6 +62,7 @@
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"
+#include "pipeline.h"
 #include "segment.h"
 #include "tracked.h"
 
@@ -112,6 +113,7 @@ static void check_history(CheckState *state, const CdcTracked *tracked);
 static void check_prepared(CheckState *state, const CdcTracked *tracked);
 static void check_untracked(CheckState *state);
 static void check_orphans(CheckState *state);
+static void check_pipelines(CheckState *state);
 
 /*
  * cdc.check()
@@ -148,6 +150,7 @@ cdc_check(PG_FUNCTION_ARGS)
 							tracked->table_id));
 	}
 	check_untracked(&state);
+	check_pipelines(&state);
 	if (superuser())
 		check_orphans(&state);
 	return (Datum) 0;
@@ -651,4 +654,30 @@ check_orphans(CheckState *state)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+}
+
+/*
+ * Pipelines that cannot be run.
+ */
+static void
+check_pipelines(CheckState *state)
+{
+	ListCell   *lc;
+
+	foreach(lc, cdc_pipeline_list())
+	{
+		CdcPipeline *pipeline = lfirst(lc);
+		char	   *hint;
+		char	   *problem;
+
+		if (!has_privs_of_role(GetUserId(), pipeline->owner))
+			continue;
+		problem = cdc_pipeline_problem(pipeline, &hint);
+		if (problem != NULL)
+			report(state, LEVEL_ERROR,
+				   psprintf("pipeline %s", quote_literal_cstr(pipeline->name)),
+				   psprintf("it cannot be run: %s", problem),
+				   psprintf("SELECT " CDC_SCHEMA ".drop_pipeline(%s)",
+							quote_literal_cstr(pipeline->name)));
+	}
 }
