@@ -84,20 +84,20 @@ enum
 PG_FUNCTION_INFO_V1(cdc_create_pipeline);
 PG_FUNCTION_INFO_V1(cdc_drop_pipeline);
 
-static void pipeline_arguments(FunctionCallInfo fcinfo, CdcPipeline *pipeline);
+static void pipeline_arguments(FunctionCallInfo fcinfo, CdcPipeline * pipeline);
 static char *text_argument(FunctionCallInfo fcinfo, int arg);
 static bool bool_argument(FunctionCallInfo fcinfo, int arg);
 static List *names_argument(FunctionCallInfo fcinfo, int arg,
 							const char *what);
-static void check_pipeline(const CdcPipeline *pipeline);
+static void check_pipeline(const CdcPipeline * pipeline);
 static char *current_search_path(void);
-static bool same_content(const CdcPipeline *a, const CdcPipeline *b);
+static bool same_content(const CdcPipeline * a, const CdcPipeline * b);
 static bool same_text(const char *a, const char *b);
 static bool same_names(List *a, List *b);
-static bool fetch_pipeline(const char *name, CdcPipeline *pipeline);
+static bool fetch_pipeline(const char *name, CdcPipeline * pipeline);
 static void decode_pipeline(HeapTuple tuple, TupleDesc desc,
-							CdcPipeline *pipeline);
-static void store_pipeline(const CdcPipeline *pipeline);
+							CdcPipeline * pipeline);
+static void store_pipeline(const CdcPipeline * pipeline);
 static void set_text(Datum *values, bool *nulls, AttrNumber attnum,
 					 const char *text);
 static void set_names(Datum *values, bool *nulls, AttrNumber attnum,
@@ -190,7 +190,7 @@ cdc_drop_pipeline(PG_FUNCTION_ARGS)
  * Fills in a pipeline from the arguments of cdc.create_pipeline.
  */
 static void
-pipeline_arguments(FunctionCallInfo fcinfo, CdcPipeline *pipeline)
+pipeline_arguments(FunctionCallInfo fcinfo, CdcPipeline * pipeline)
 {
 	CdcApplyOptions *options = &pipeline->options;
 	static const struct
@@ -277,7 +277,7 @@ names_argument(FunctionCallInfo fcinfo, int arg, const char *what)
  * said without reading anything.  Fills in the name of the target.
  */
 static void
-check_pipeline(const CdcPipeline *pipeline)
+check_pipeline(const CdcPipeline * pipeline)
 {
 	CdcPipeline *result = unconstify(CdcPipeline *, pipeline);
 	Oid			target = pipeline->options.target;
@@ -325,7 +325,7 @@ current_search_path(void)
  * Would two pipelines make the same of a target?
  */
 static bool
-same_content(const CdcPipeline *a, const CdcPipeline *b)
+same_content(const CdcPipeline * a, const CdcPipeline * b)
 {
 	const CdcApplyOptions *o = &a->options;
 	const CdcApplyOptions *p = &b->options;
@@ -382,14 +382,14 @@ cdc_pipeline_relation_name(Oid relid)
  * to be in its way.  Sets "hint" to what to do.
  */
 char *
-cdc_pipeline_problem(const CdcPipeline *pipeline, char **hint)
+cdc_pipeline_problem(const CdcPipeline * pipeline, char **hint)
 {
 	Oid			target = pipeline->options.target;
 	char	   *name = cdc_pipeline_relation_name(target);
 	RangeVar   *rv;
 	Oid			other;
 
-	*hint = psprintf("Make it anew with " CDC_SCHEMA ".create_pipeline(%s, â€¦, replace => true), or call "
+	*hint = psprintf("Make it anew with " CDC_SCHEMA ".create_pipeline(%s, â35¦, replace => true), or call "
 					 CDC_SCHEMA ".drop_pipeline(%s).",
 					 quote_literal_cstr(pipeline->name),
 					 quote_literal_cstr(pipeline->name));
@@ -414,7 +414,7 @@ cdc_pipeline_problem(const CdcPipeline *pipeline, char **hint)
  * Raises an error if the current user may not use the pipeline.
  */
 void
-cdc_pipeline_check_owner(const CdcPipeline *pipeline)
+cdc_pipeline_check_owner(const CdcPipeline * pipeline)
 {
 	if (!has_privs_of_role(GetUserId(), pipeline->owner))
 		ereport(ERROR,
@@ -467,7 +467,7 @@ cdc_pipeline_catalog(CdcCatalogRel which)
  * Reads a pipeline that the current user may use.  The caller holds its lock.
  */
 void
-cdc_pipeline_require(const char *name, CdcPipeline *pipeline)
+cdc_pipeline_require(const char *name, CdcPipeline * pipeline)
 {
 	if (!fetch_pipeline(name, pipeline))
 		ereport(ERROR,
@@ -505,7 +505,7 @@ cdc_pipeline_list(void)
  * Reads a pipeline; returns false if there is none of that name.
  */
 static bool
-fetch_pipeline(const char *name, CdcPipeline *pipeline)
+fetch_pipeline(const char *name, CdcPipeline * pipeline)
 {
 	Relation	rel = table_open(cdc_pipeline_catalog(CDC_PIPELINE),
 								 AccessShareLock);
@@ -531,7 +531,7 @@ fetch_pipeline(const char *name, CdcPipeline *pipeline)
  * Takes a row of cdc.pipeline apart.
  */
 static void
-decode_pipeline(HeapTuple tuple, TupleDesc desc, CdcPipeline *pipeline)
+decode_pipeline(HeapTuple tuple, TupleDesc desc, CdcPipeline * pipeline)
 {
 	Datum		values[Natts_cdc_pipeline];
 	bool		nulls[Natts_cdc_pipeline];
@@ -577,7 +577,7 @@ decode_pipeline(HeapTuple tuple, TupleDesc desc, CdcPipeline *pipeline)
  * Adds a row to cdc.pipeline.
  */
 static void
-store_pipeline(const CdcPipeline *pipeline)
+store_pipeline(const CdcPipeline * pipeline)
 {
 	const CdcApplyOptions *options = &pipeline->options;
 	Datum		values[Natts_cdc_pipeline] = {0};
@@ -624,7 +624,8 @@ static void
 set_text(Datum *values, bool *nulls, AttrNumber attnum, const char *text)
 {
 	nulls[attnum - 1] = text == NULL;
-	if (text != NULL)
+
+	if (text !=NULL)
 		values[attnum - 1] = CStringGetTextDatum(text);
 }
 

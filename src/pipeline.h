@@ -64,7 +64,7 @@ typedef struct CdcPipeline
 	char	   *search_path;	/* setting to run with */
 	int32		keep_runs;		/* of its history */
 	CdcApplyOptions options;	/* without what belongs to a single run */
-} CdcPipeline;
+}			CdcPipeline;
 
 /* What to go back to after something was done with a pipeline's rights */
 typedef struct CdcPipelineRights
@@ -72,20 +72,20 @@ typedef struct CdcPipelineRights
 	Oid			userid;
 	int			sec_context;
 	int			guc_nest_level;
-} CdcPipelineRights;
+}			CdcPipelineRights;
 
 /* from pipeline.c */
 extern Oid	cdc_pipeline_catalog(CdcCatalogRel which);
 extern void cdc_pipeline_lock(const char *name, bool nowait);
-extern void cdc_pipeline_require(const char *name, CdcPipeline *pipeline);
-extern void cdc_pipeline_check_owner(const CdcPipeline *pipeline);
+extern void cdc_pipeline_require(const char *name, CdcPipeline * pipeline);
+extern void cdc_pipeline_check_owner(const CdcPipeline * pipeline);
 extern char *cdc_pipeline_relation_name(Oid relid);
 extern List *cdc_pipeline_list(void);
-extern char *cdc_pipeline_problem(const CdcPipeline *pipeline, char **hint);
+extern char *cdc_pipeline_problem(const CdcPipeline * pipeline, char **hint);
 
 /* from pipeline_run.c */
-extern void cdc_pipeline_enter(const CdcPipeline *pipeline,
-							   CdcPipelineRights *rights);
-extern void cdc_pipeline_leave(const CdcPipelineRights *rights);
+extern void cdc_pipeline_enter(const CdcPipeline * pipeline,
+							   CdcPipelineRights * rights);
+extern void cdc_pipeline_leave(const CdcPipelineRights * rights);
 
 #endif							/* CDC_PIPELINE_H */

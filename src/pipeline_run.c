@@ -60,7 +60,7 @@ typedef struct PipelineRun
 	const char *mode;			/* "full", "incremental" or "none" */
 	Jsonb	   *ranges;			/* of each source, what was read */
 	CdcApplyResult result;
-} PipelineRun;
+}			PipelineRun;
 
 /* Result columns of cdc.run and cdc.dry_run; cdc.run_group has the name first */
 #define RUN_COLS			9
@@ -69,17 +69,17 @@ PG_FUNCTION_INFO_V1(cdc_run);
 PG_FUNCTION_INFO_V1(cdc_run_group);
 PG_FUNCTION_INFO_V1(cdc_dry_run);
 
-static Datum run_result(FunctionCallInfo fcinfo, const PipelineRun *run);
-static void run_values(const PipelineRun *run, Datum *values);
+static Datum run_result(FunctionCallInfo fcinfo, const PipelineRun * run);
+static void run_values(const PipelineRun * run, Datum *values);
 static List *group_argument(FunctionCallInfo fcinfo);
 static int	compare_names(const ListCell *a, const ListCell *b);
 static void require_runnable(const char *name, bool nowait,
-							 CdcPipeline *pipeline);
-static void run_pipeline(const CdcPipeline *pipeline, bool nowait,
-						 bool defer_triggers, bool dry, PipelineRun *run);
+							 CdcPipeline * pipeline);
+static void run_pipeline(const CdcPipeline * pipeline, bool nowait,
+						 bool defer_triggers, bool dry, PipelineRun * run);
 static void run_callback(void *arg);
 static Jsonb *jsonb_from_text(const char *text);
-static void record_run(const CdcPipeline *pipeline, const PipelineRun *run);
+static void record_run(const CdcPipeline * pipeline, const PipelineRun * run);
 static int64 newest_run(Relation rel, const char *name);
 static void forget_runs(Relation rel, const char *name, int64 upto);
 
@@ -217,7 +217,7 @@ cdc_run_group(PG_FUNCTION_ARGS)
  * The row that cdc.run returns.
  */
 static Datum
-run_result(FunctionCallInfo fcinfo, const PipelineRun *run)
+run_result(FunctionCallInfo fcinfo, const PipelineRun * run)
 {
 	TupleDesc	desc;
 	Datum		values[RUN_COLS];
@@ -231,7 +231,7 @@ run_result(FunctionCallInfo fcinfo, const PipelineRun *run)
 }
 
 static void
-run_values(const PipelineRun *run, Datum *values)
+run_values(const PipelineRun * run, Datum *values)
 {
 	int			n = 0;
 
@@ -278,7 +278,7 @@ compare_names(const ListCell *a, const ListCell *b)
  * are not: deferred constraints work in them.
  */
 void
-cdc_pipeline_enter(const CdcPipeline *pipeline, CdcPipelineRights *rights)
+cdc_pipeline_enter(const CdcPipeline * pipeline, CdcPipelineRights * rights)
 {
 	GetUserIdAndSecContext(&rights->userid, &rights->sec_context);
 	if (rights->userid != pipeline->owner)
@@ -296,7 +296,7 @@ cdc_pipeline_enter(const CdcPipeline *pipeline, CdcPipelineRights *rights)
  * changed since.
  */
 void
-cdc_pipeline_leave(const CdcPipelineRights *rights)
+cdc_pipeline_leave(const CdcPipelineRights * rights)
 {
 	AtEOXact_GUC(false, rights->guc_nest_level);
 	SetUserIdAndSecContext(rights->userid, rights->sec_context);
@@ -312,7 +312,7 @@ cdc_pipeline_leave(const CdcPipelineRights *rights)
  * it, or if it cannot be run.
  */
 static void
-require_runnable(const char *name, bool nowait, CdcPipeline *pipeline)
+require_runnable(const char *name, bool nowait, CdcPipeline * pipeline)
 {
 	char	   *problem;
 	char	   *hint;
@@ -333,8 +333,8 @@ require_runnable(const char *name, bool nowait, CdcPipeline *pipeline)
  * back, any number of rows may be deleted.  "run" is filled in.
  */
 static void
-run_pipeline(const CdcPipeline *pipeline, bool nowait, bool defer_triggers,
-			 bool dry, PipelineRun *run)
+run_pipeline(const CdcPipeline * pipeline, bool nowait, bool defer_triggers,
+			 bool dry, PipelineRun * run)
 {
 	CdcApplyOptions options = pipeline->options;
 	ErrorContextCallback callback;
@@ -390,7 +390,7 @@ jsonb_from_text(const char *text)
  * is too old.  The caller holds the lock of the pipeline.
  */
 static void
-record_run(const CdcPipeline *pipeline, const PipelineRun *run)
+record_run(const CdcPipeline * pipeline, const PipelineRun * run)
 {
 	Relation	rel;
 	int64		run_id;
