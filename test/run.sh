@@ -7,7 +7,8 @@
 # usage: test/run.sh [TAP file...]      with arguments, only these TAP tests
 #
 # Besides the settings in setup.sh:
-#	CDC_FULL	if set, the long TAP tests run at full length
+#	CDC_FULL	if set, the long TAP tests run at full length, and there are
+#				more random histories
 #	CDC_CFLAGS	compiler flags; by default all warnings, as errors
 
 . "$(dirname "$0")/setup.sh"
@@ -75,6 +76,11 @@ suite()
 	pg_ctl status > /dev/null || cdc_server_start
 }
 
+if [ -n "${CDC_FULL-}" ]
+then
+	export CDC_CONSUMER_HISTORIES="${CDC_CONSUMER_HISTORIES-500}"
+	export CDC_PERMUTATIONS="${CDC_PERMUTATIONS-500}"
+fi
 if [ $# = 0 ]
 then
 	suite regress regression.diffs ISOLATION= TAP_TESTS=
