@@ -62,8 +62,8 @@ typedef struct Source
 	bool		usable;			/* ... from which reading can go on */
 	int64		from;			/* the position */
 	int64		to;				/* where the transaction cuts */
-	int			read_at;		/* nest level at which the current run has read
-								 * it, 0 if not */
+	int			read_at;		/* nest level at which the current run has
+								 * read it, 0 if not */
 } Source;
 
 /* A consumer that the transaction has locked */
@@ -88,11 +88,28 @@ struct CdcConsumerRun
 	bool		full;
 	bool		again;			/* found out that it has to be full */
 	bool		repeated;		/* the transaction has done this before */
-	bool		again_here;		/* so it has, but maybe emptied the target since */
+	bool		again_here;		/* so it has, but maybe emptied the target
+								 * since */
 	List	   *sources;		/* numbers of the tables the target is made of */
 };
 
+/*
+ * A target of a run that the transaction had made or truncated itself.  It may
+ * be truncated in place, so that only the end of the transaction tells whether
+ * it still has what the run has put there.
+ */
+typedef struct Unsettled
+{
+	struct Unsettled *next;
+	char	   *consumer;
+	Oid			target;
+	int64		run;
+	int64		blocks;			/* how long it was after the run */
+	int			nest_level;
+} Unsettled;
+
 static Consumer *consumers = NULL;
+static Unsettled *unsettled = NULL;
 
 /* The transaction's cut */
 static Snapshot cut_snapshot = NULL;
@@ -114,6 +131,8 @@ static void check_not_ahead(Consumer *consumer, const CdcTracked *tracked,
 static bool all_usable(const Consumer *consumer);
 static bool sources_usable(const Consumer *consumer, List *sources);
 static void note_source(CdcConsumerRun *run, Source *source, List **sources);
+static void settle_later(Consumer *consumer, Oid target);
+static void settle_targets(void);
 static void forget_cut(void);
 static void xact_callback(XactEvent event, void *arg);
 static void subxact_callback(SubXactEvent event, SubTransactionId mySubid,
@@ -581,7 +600,7 @@ target_usable(Consumer *consumer, Oid target, bool *repeated, List **sources)
 		row.fingerprint != cdc_consumer_fingerprint(target))
 		return false;
 	foreach(lc, row.sources)
-		*sources = lappend_int(*sources, abs(lfirst_int(lc)));
+		* sources = lappend_int(*sources, abs(lfirst_int(lc)));
 	*repeated = row.run == consumer->last_run + 1;
 	return *repeated || (row.run == consumer->last_run &&
 						 sources_usable(consumer, *sources));
@@ -817,7 +836,44 @@ cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result)
 		cdc_consumer_note_run(consumer->name, consumer->last_run + 1,
 							  run->full ? "full" : "incremental", result);
 	CommandCounterIncrement();
+	if (cdc_consumer_fingerprint(run->target) == 0)
+		settle_later(consumer, run->target);
 	consumer->run = NULL;
+}
+
+/*
+ * Look at a target again when the transaction ends.
+ */
+static void
+settle_later(Consumer *consumer, Oid target)
+{
+	Unsettled  *item = MemoryContextAlloc(TopTransactionContext,
+										  sizeof(Unsettled));
+
+	item->consumer = consumer->name;
+	item->target = target;
+	item->run = consumer->last_run + 1;
+	item->blocks = cdc_consumer_target_blocks(target);
+	item->nest_level = GetCurrentTransactionNestLevel();
+	item->next = unsettled;
+	unsettled = item;
+}
+
+/*
+ * The transaction ends: targets that are not shorter than the run has left them
+ * were not truncated since.
+ */
+static void
+settle_targets(void)
+{
+	if (unsettled == NULL)
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (Unsettled *item = unsettled; item; item = item->next)
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(item->target)) &&
+			cdc_consumer_target_blocks(item->target) >= item->blocks)
+			cdc_consumer_settle_target(item->consumer, item->target, item->run);
+	PopActiveSnapshot();
 }
 
 /*
@@ -923,6 +979,7 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PARALLEL_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
+			settle_targets();
 			forget_cut();
 			break;
 		case XACT_EVENT_ABORT:
@@ -937,6 +994,7 @@ xact_callback(XactEvent event, void *arg)
 	}
 	/* deferred triggers have run by now, nobody reads any more */
 	consumers = NULL;
+	unsettled = NULL;
 }
 
 static void
@@ -949,6 +1007,19 @@ subxact_callback(SubXactEvent event, SubTransactionId mySubid,
 
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
+
+	for (Unsettled **item = &unsettled; *item;)
+	{
+		if ((*item)->nest_level < level)
+			item = &(*item)->next;
+		else if (event == SUBXACT_EVENT_COMMIT_SUB)
+		{
+			(*item)->nest_level = level - 1;
+			item = &(*item)->next;
+		}
+		else
+			*item = (*item)->next;
+	}
 
 	while (*link)
 	{

@@ -32,6 +32,7 @@
 #include "common/hashfn.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -71,6 +72,7 @@ static void write_row(ConsumerScan *s, HeapTuple old, Datum *values,
 					  const bool *replaces);
 static List *decode_sources(Datum value);
 static Datum encode_sources(List *sources);
+static int64 fingerprint(Oid target, bool at_end);
 static void require_consumer(const char *name);
 
 /*
@@ -552,6 +554,16 @@ replaced_here(Oid relid)
 int64
 cdc_consumer_fingerprint(Oid target)
 {
+	return fingerprint(target, false);
+}
+
+/*
+ * The same at the end of the transaction, when it does nothing more to the
+ * target.
+ */
+static int64
+fingerprint(Oid target, bool at_end)
+{
 	List	   *relids;
 	ListCell   *lc;
 	uint64		result = 0;
@@ -576,7 +588,7 @@ cdc_consumer_fingerprint(Oid target)
 			continue;
 		form = (Form_pg_class) GETSTRUCT(tuple);
 		if (form->relpersistence != RELPERSISTENCE_PERMANENT ||
-			replaced_here(form->oid))
+			(!at_end && replaced_here(form->oid)))
 		{
 			ReleaseSysCache(tuple);
 			return 0;
@@ -587,6 +599,62 @@ cdc_consumer_fingerprint(Oid target)
 		ReleaseSysCache(tuple);
 	}
 	return result == 0 ? 1 : (int64) result;
+}
+
+/*
+ * The number of blocks that a target has, with all its leaf partitions.
+ */
+int64
+cdc_consumer_target_blocks(Oid target)
+{
+	List	   *relids = get_rel_relkind(target) == RELKIND_PARTITIONED_TABLE ?
+		find_all_inheritors(target, AccessShareLock, NULL) :
+		list_make1_oid(target);
+	ListCell   *lc;
+	int64		result = 0;
+
+	foreach(lc, relids)
+	{
+		Relation	rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
+
+		if (rel == NULL)
+			continue;
+		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+			result += RelationGetNumberOfBlocks(rel);
+		relation_close(rel, NoLock);
+	}
+	return result;
+}
+
+/*
+ * The transaction ends: give a target that took part in a run, and that the
+ * transaction itself has made or truncated before, its fingerprint.
+ */
+void
+cdc_consumer_settle_target(const char *name, Oid target, int64 run)
+{
+	ConsumerScan s;
+	HeapTuple	tuple;
+	Datum		values[Natts_cdc_consumer_target] = {0};
+	bool		replaces[Natts_cdc_consumer_target] = {0};
+
+	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
+			   RowExclusiveLock, name);
+	tuple = find_row(&s, Anum_cdc_consumer_target_target, F_OIDEQ,
+					 ObjectIdGetDatum(target));
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		values[Anum_cdc_consumer_target_fingerprint - 1] =
+			Int64GetDatum(fingerprint(target, true));
+		replaces[Anum_cdc_consumer_target_fingerprint - 1] = true;
+		if (DatumGetInt64(heap_getattr(tuple, Anum_cdc_consumer_target_run,
+									   RelationGetDescr(s.rel), &isnull)) == run)
+			write_row(&s, tuple, values, replaces);
+	}
+	end_scan(&s);
+	CommandCounterIncrement();
 }
 
 /*

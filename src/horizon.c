@@ -291,8 +291,8 @@ cdc_horizon(const CdcTracked *tracked, int64 *newest)
 }
 
 /*
- * Last value that was drawn from a sequence, -1 where none was; that is so only
- * in the middle of a restore.
+ * Last value that was drawn from a sequence, -1 where none was, which is so only
+ * in the middle of a restore, or where there is no such sequence any more.
  *
  * This reads the sequence's only tuple like nextval() does, without its
  * privilege check: the readers have no rights on the sequence.
@@ -300,7 +300,7 @@ cdc_horizon(const CdcTracked *tracked, int64 *newest)
 int64
 cdc_sequence_last_value(Oid seqid)
 {
-	Relation	rel = relation_open(seqid, AccessShareLock);
+	Relation	rel = try_relation_open(seqid, AccessShareLock);
 	Buffer		buf;
 	Page		page;
 	ItemId		lp;
@@ -308,6 +308,8 @@ cdc_sequence_last_value(Oid seqid)
 	Form_pg_sequence_data data;
 	int64		result;
 
+	if (rel == NULL)
+		return -1;				/* dropped meanwhile */
 	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
