@@ -389,7 +389,7 @@ cdc_pipeline_problem(const CdcPipeline * pipeline, char **hint)
 	RangeVar   *rv;
 	Oid			other;
 
-	*hint = psprintf("Make it anew with " CDC_SCHEMA ".create_pipeline(%s, â35¦, replace => true), or call "
+	*hint = psprintf("Make it anew with " CDC_SCHEMA ".create_pipeline(%s, ..., replace => true), or call "
 					 CDC_SCHEMA ".drop_pipeline(%s).",
 					 quote_literal_cstr(pipeline->name),
 					 quote_literal_cstr(pipeline->name));

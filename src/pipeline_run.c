@@ -128,10 +128,26 @@ cdc_dry_run(PG_FUNCTION_ARGS)
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(oldcontext);
 
-	require_runnable(name, false, &pipeline);
-	cdc_pipeline_enter(&pipeline, &rights);
-	run_pipeline(&pipeline, false, false, true, &run);
-	cdc_pipeline_leave(&rights);
+	PG_TRY();
+	{
+		require_runnable(name, false, &pipeline);
+		cdc_pipeline_enter(&pipeline, &rights);
+		run_pipeline(&pipeline, false, false, true, &run);
+		cdc_pipeline_leave(&rights);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(oldcontext);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(oldcontext);
+		CurrentResourceOwner = oldowner;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
 
 	RollbackAndReleaseCurrentSubTransaction();
 	MemoryContextSwitchTo(oldcontext);
