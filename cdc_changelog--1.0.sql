@@ -49,6 +49,7 @@ CREATE TABLE cdc.tracked_table (
   relation regclass NOT NULL,
   log_table regclass NOT NULL,
   snapshot_sequence regclass NOT NULL,
+  notify boolean NOT NULL,
   CONSTRAINT tracked_table_pkey PRIMARY KEY (table_id),
   CONSTRAINT tracked_table_relation_key UNIQUE (relation)
 );
@@ -306,6 +307,22 @@ LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE ROWS 1000
 AS 'MODULE_PATHNAME', 'cdc_snapshots';
 COMMENT ON FUNCTION cdc.snapshots(regclass) IS
 'complete snapshots of a tracked table that can still be read';
+
+-- not strict: a position that is NULL is before everything
+CREATE FUNCTION cdc.wait_for_changes(relation regclass,
+                              after bigint,
+                              timeout interval DEFAULT NULL)
+RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_wait_for_changes';
+COMMENT ON FUNCTION cdc.wait_for_changes(regclass, bigint, interval) IS
+'waits for a complete snapshot of a tracked table newer than "after", and returns the newest; NULL if there is none at the end of the time';
+
+CREATE FUNCTION cdc.notify_changes(relation regclass, enabled boolean DEFAULT true) RETURNS boolean
+LANGUAGE c STRICT VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'cdc_notify_changes';
+COMMENT ON FUNCTION cdc.notify_changes(regclass, boolean) IS
+'sets whether transactions that change a tracked table notify the channel cdc_changelog; returns the former setting';
 
 -- The tables of a view are read with the rights of its owner, its functions
 -- run with those of the caller.  Here that means: anybody gets at the catalog

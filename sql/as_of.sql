@@ -139,3 +139,25 @@ SELECT cdc.as_of(NULL::t, 0);
 SET client_min_messages = warning;
 DROP SCHEMA as_of CASCADE;
 DROP ROLE regress_cdc_as_of;
+
+-- in a subtransaction, of a table that the transaction has replaced and changed
+-- outside of it
+CREATE TABLE replaced (id int, v text);
+INSERT INTO replaced VALUES (1, 'a'), (2, 'b');
+SELECT cdc.track('replaced');
+BEGIN;
+TRUNCATE replaced;
+INSERT INTO replaced VALUES (3, 'c');
+SAVEPOINT one;
+SELECT * FROM cdc.as_of(NULL::replaced, 0) ORDER BY id;
+INSERT INTO replaced VALUES (4, 'd');
+SAVEPOINT two;
+SELECT * FROM cdc.as_of(NULL::replaced, 0) ORDER BY id;
+ROLLBACK TO one;
+SELECT * FROM cdc.as_of(NULL::replaced, 0) ORDER BY id;
+RELEASE one;
+INSERT INTO replaced VALUES (5, 'e');
+COMMIT;
+SELECT id, v, _change_type, _change_ordinal FROM replaced_changelog(0) ORDER BY id;
+SELECT * FROM cdc.verify('replaced');
+DROP TABLE replaced;

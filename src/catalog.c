@@ -255,6 +255,7 @@ decode_tracked(HeapTuple tuple, TupleDesc tupdesc, CdcTracked *tracked)
 	tracked->relid = DatumGetObjectId(values[Anum_cdc_tracked_table_relation - 1]);
 	tracked->logrelid = DatumGetObjectId(values[Anum_cdc_tracked_table_log_table - 1]);
 	tracked->seqid = DatumGetObjectId(values[Anum_cdc_tracked_table_sequence - 1]);
+	tracked->notify = DatumGetBool(values[Anum_cdc_tracked_table_notify - 1]);
 }
 
 /*
@@ -415,6 +416,7 @@ cdc_tracked_insert(const CdcTracked *tracked)
 	values[Anum_cdc_tracked_table_relation - 1] = ObjectIdGetDatum(tracked->relid);
 	values[Anum_cdc_tracked_table_log_table - 1] = ObjectIdGetDatum(tracked->logrelid);
 	values[Anum_cdc_tracked_table_sequence - 1] = ObjectIdGetDatum(tracked->seqid);
+	values[Anum_cdc_tracked_table_notify - 1] = BoolGetDatum(tracked->notify);
 
 	rel = table_open(require_catalog_oid(CDC_TRACKED_TABLE), RowExclusiveLock);
 	CatalogTupleInsert(rel, heap_form_tuple(RelationGetDescr(rel), values,
@@ -428,8 +430,8 @@ cdc_tracked_insert(const CdcTracked *tracked)
 
 /*
  * Change what may change in a row of cdc.tracked_table: the segment that is
- * written to, and the oldest readable snapshot.  The caller holds the lock on
- * the table's segments (segment.c).
+ * written to, the oldest readable snapshot, and whether listeners are told of
+ * changes.  The caller holds the lock on the table's segments (segment.c).
  */
 void
 cdc_tracked_update(const CdcTracked *tracked)
@@ -448,6 +450,8 @@ cdc_tracked_update(const CdcTracked *tracked)
 	replaces[Anum_cdc_tracked_table_log_table - 1] = true;
 	values[Anum_cdc_tracked_table_oldest - 1] = Int64GetDatum(tracked->oldest);
 	replaces[Anum_cdc_tracked_table_oldest - 1] = true;
+	values[Anum_cdc_tracked_table_notify - 1] = BoolGetDatum(tracked->notify);
+	replaces[Anum_cdc_tracked_table_notify - 1] = true;
 
 	ScanKeyInit(&key, Anum_cdc_tracked_table_table_id, BTEqualStrategyNumber,
 				F_INT4EQ, Int32GetDatum(tracked->table_id));

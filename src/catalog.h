@@ -22,7 +22,7 @@
 #include "utils/snapshot.h"
 
 /* cdc.tracked_table */
-#define Natts_cdc_tracked_table				7
+#define Natts_cdc_tracked_table				8
 #define Anum_cdc_tracked_table_table_id		1
 #define Anum_cdc_tracked_table_segment		2
 #define Anum_cdc_tracked_table_oldest		3
@@ -30,6 +30,7 @@
 #define Anum_cdc_tracked_table_relation		5
 #define Anum_cdc_tracked_table_log_table	6
 #define Anum_cdc_tracked_table_sequence		7
+#define Anum_cdc_tracked_table_notify		8
 
 /* cdc.log_segment */
 #define Natts_cdc_log_segment				6
@@ -113,6 +114,7 @@ typedef struct CdcTracked
 	Oid			seqid;			/* sequence of snapshot numbers */
 	int64		oldest;			/* oldest readable snapshot */
 	TimestampTz tracked_at;
+	bool		notify;			/* tell listeners of its changes, see notify.c */
 } CdcTracked;
 
 /* An interval of blocks, both ends included */

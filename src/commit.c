@@ -42,6 +42,7 @@
 #include "cdc_changelog.h"
 #include "commit.h"
 #include "horizon.h"
+#include "notify.h"
 #include "segment.h"
 
 /* A level is written when it holds so many rows or bytes ... */
@@ -76,6 +77,7 @@ struct CdcXactTable
 	CdcXactTable *next;
 	CdcTracked	tracked;		/* as it was at the first change */
 	bool		pinned;			/* its segment is locked, and written to */
+	bool		notify;			/* it has got a snapshot that is to be told of */
 	XactLevel  *level;			/* innermost */
 };
 
@@ -86,6 +88,7 @@ static Size total_bytes = 0;	/* of all rows not yet written */
 static XactLevel *current_level(CdcXactTable *table);
 static void write_level(CdcXactTable *table, XactLevel *level,
 						BulkInsertState bistate);
+static void flush_outer_levels(CdcXactTable *table);
 static void lend_level(CdcXactTable *table, XactLevel *level);
 static void settle_loans(CdcXactTable *table, int nest_level, bool commit);
 static void discard_rows(XactLevel *level);
@@ -256,14 +259,24 @@ cdc_xact_flush_all(void)
 void
 cdc_xact_flush_all_levels(void)
 {
-	int			nest_level = GetCurrentTransactionNestLevel();
-
 	cdc_xact_flush_all();
 	for (CdcXactTable *table = xact_tables; table; table = table->next)
-		for (XactLevel *level = table->level; level; level = level->parent)
-			if (level->nest_level < nest_level && level->nrows > 0 &&
-				level->lent_at == 0)
-				lend_level(table, level);
+		flush_outer_levels(table);
+}
+
+/*
+ * Write what the (sub)transactions around the current one have captured of a
+ * table and not written yet.
+ */
+static void
+flush_outer_levels(CdcXactTable *table)
+{
+	int			nest_level = GetCurrentTransactionNestLevel();
+
+	for (XactLevel *level = table->level; level; level = level->parent)
+		if (level->nest_level < nest_level && level->nrows > 0 &&
+			level->lent_at == 0)
+			lend_level(table, level);
 }
 
 /*
@@ -499,6 +512,7 @@ static void
 finish_transaction(bool prepare)
 {
 	CdcXactTable *last = NULL;
+	List	   *changed = NIL;
 
 	/* toasting needs a snapshot, and there is none at this point */
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -527,9 +541,13 @@ finish_transaction(bool prepare)
 			break;
 		if (lowest->level)
 			finish_table(lowest, prepare);
+		/* nobody can be told of what is not committed here */
+		if (lowest->notify && !prepare)
+			changed = lappend_oid(changed, lowest->tracked.relid);
 		last = lowest;
 	}
 	PopActiveSnapshot();
+	cdc_notify_send(changed);
 }
 
 /*
@@ -569,6 +587,7 @@ finish_table(CdcXactTable *table, bool prepare)
 	row.nruns = level->runs.nruns;
 	row.runs = level->runs.runs;
 	cdc_snapshot_insert(table->tracked.table_id, &row);
+	table->notify = now.notify;
 
 	/*
 	 * Leave a segment that is large enough, which takes locks that a prepared
@@ -610,6 +629,7 @@ cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own)
 		return false;
 
 	cdc_xact_flush(table, NULL);
+	flush_outer_levels(table);
 	own->tx = xact_number;
 	own->segment = table->tracked.segment;
 	for (XactLevel *level = table->level; level; level = level->parent)

@@ -3,12 +3,13 @@
  * snapshots.c
  *		SQL functions that show the snapshots of a tracked table.
  *
- * This module owns cdc.current_snapshot, cdc.snapshot_at and cdc.snapshots,
+ * This module owns cdc.current_snapshot, cdc.snapshot_at, cdc.snapshots and
+ * cdc.wait_for_changes,
  * and the rule who may call them.  They show numbers, times and row counts,
  * never a row, so the right to read any column of the table is enough; the
  * rows themselves are guarded by cdc_check_readable().
  *
- * All three stop at the horizon (see horizon.c): a snapshot whose
+ * All of them stop at the horizon (see horizon.c): a snapshot whose
  * predecessors may still be in flight is not shown, so whatever they return
  * can be kept as a position.
  *
@@ -21,18 +22,23 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
+#include "utils/wait_event.h"
 
 #include "catalog.h"
 #include "cdc_changelog.h"
@@ -44,10 +50,16 @@
 /* Snapshot numbers looked up at a time, which bounds the memory in use */
 #define SNAPSHOTS_BATCH			10000
 
+/* Milliseconds between two looks of cdc.wait_for_changes */
+#define WAIT_SHORTEST			5
+#define WAIT_LONGEST			200
+
 PG_FUNCTION_INFO_V1(cdc_current_snapshot);
 PG_FUNCTION_INFO_V1(cdc_snapshot_at);
 PG_FUNCTION_INFO_V1(cdc_snapshots);
+PG_FUNCTION_INFO_V1(cdc_wait_for_changes);
 
+static int64 newest_after(Oid relid, int64 after, bool quiet);
 static void check_visible(Oid relid);
 static const char *kind_name(char kind);
 
@@ -166,6 +178,94 @@ cdc_snapshots(PG_FUNCTION_ARGS)
 	UnregisterSnapshot(snapshot);
 
 	return (Datum) 0;
+}
+
+/*
+ * cdc.wait_for_changes(relation regclass, after bigint, timeout interval)
+ * RETURNS bigint
+ *
+ * Waits until there is a complete snapshot newer than "after" (NULL: any), and
+ * returns the newest.  Returns NULL if there is none after "timeout" (NULL:
+ * wait for ever).  Raises 25000 where the transaction sees one state of the
+ * data only, so that waiting is in vain, and else as cdc_current_snapshot.
+ *
+ * This looks again and again, ever less often, rather than listening: a
+ * snapshot is not complete at the moment it is committed, and a standby is not
+ * told of notifications.
+ */
+Datum
+cdc_wait_for_changes(PG_FUNCTION_ARGS)
+{
+	int64		after;
+	TimestampTz end = DT_NOEND;
+	long		pause = WAIT_SHORTEST;
+	bool		quiet = false;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	after = PG_ARGISNULL(1) ? -1 : PG_GETARG_INT64(1);
+	if (!PG_ARGISNULL(2))
+		end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
+													  TimestampTzGetDatum(GetCurrentTimestamp()),
+													  PG_GETARG_DATUM(2)));
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot wait for changes in a transaction of isolation level %s",
+						XactIsoLevel == XACT_SERIALIZABLE ?
+						"SERIALIZABLE" : "REPEATABLE READ"),
+				 errdetail("It does not see what is committed meanwhile."),
+				 errhint("Wait in a transaction of isolation level READ COMMITTED.")));
+
+	for (;;)
+	{
+		int64		newest = newest_after(PG_GETARG_OID(0), after, quiet);
+		long		left;
+
+		if (newest > after)
+			PG_RETURN_INT64(newest);
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+		if (left <= 0)
+			PG_RETURN_NULL();
+
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min(left, pause), PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		pause = Min(pause * 2, WAIT_LONGEST);
+		quiet = true;
+	}
+}
+
+/*
+ * The newest complete snapshot of a table as of now, or -1 if it is clear
+ * without a closer look that there is none newer than "after".  With "quiet",
+ * the user is not told of transactions that hold it back.
+ */
+static int64
+newest_after(Oid relid, int64 after, bool quiet)
+{
+	int			nestlevel;
+	CdcTracked	tracked;
+	Snapshot	snapshot;
+	int64		newest;
+
+	AcceptInvalidationMessages();
+	check_visible(relid);
+	cdc_tracked_require(relid, &tracked);
+	if (cdc_sequence_last_value(tracked.seqid) <= after)
+		return -1;
+
+	nestlevel = NewGUCNestLevel();
+	if (quiet)
+		(void) set_config_option("client_min_messages", "warning",
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+								 true, 0, false);
+	snapshot = cdc_horizon(&tracked, &newest);
+	UnregisterSnapshot(snapshot);
+	AtEOXact_GUC(false, nestlevel);
+	return newest;
 }
 
 /*

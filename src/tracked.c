@@ -210,6 +210,7 @@ cdc_track(PG_FUNCTION_ARGS)
 	tracked.segment = 1;
 	tracked.oldest = 0;
 	tracked.tracked_at = GetCurrentTimestamp();
+	tracked.notify = false;
 	tracked.logrelid = cdc_log_create(rel, tracked.table_id, tracked.segment,
 									  InvalidOid);
 	create_sequence(rel, &tracked);
