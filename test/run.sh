@@ -14,8 +14,8 @@
 . "$(dirname "$0")/setup.sh"
 
 cdc_needs=(perl libipc-run-perl)
-# for a test that is skipped without it
-cdc_wants=(partman)
+# for tests that are skipped without them
+cdc_wants=(partman cron)
 cdc_private test/run.sh "$@"
 
 cdc_build COPT="${CDC_CFLAGS--Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Werror}"
