@@ -30,8 +30,10 @@
   The statement that makes a table follow the model's query: one statement, so
   that whatever transactions dbt makes, the target and the consumer's positions
   change together or not at all.
+
+  reset: the consumer starts anew, whatever it has read before.
 #}
-{% macro apply_sql(relation, sql, columns, keys) %}
+{% macro apply_sql(relation, sql, columns, keys, reset=false) %}
   {% set query = 'select ' ~ cdc.select_list(columns) ~ ' from (\n' ~ sql ~ '\n) as __cdc_query' %}
   {% set arguments = [cdc.regclass(relation), cdc.literal(query)] %}
   {% if cdc.is_append() %}
@@ -56,7 +58,15 @@
     {% endif %}
   {% endif %}
   {% do arguments.append('consumer => ' ~ cdc.literal(cdc.consumer())) %}
-  {{ return('select inserted, updated, deleted from cdc.apply_changelog(' ~ arguments | join(',\n  ') ~ ')') }}
+  {% if not reset %}
+    {{ return('select inserted, updated, deleted from cdc.apply_changelog(' ~ arguments | join(',\n  ') ~ ')') }}
+  {% endif %}
+  {# the argument nowait is false, and makes the one come before the other #}
+  {% do arguments.append('nowait => fresh.consumers < 0') %}
+  {{ return('with fresh as materialized (\n  select count(cdc.reset(c.consumer)) as consumers'
+    ~ '\n  from (select distinct consumer from cdc.consumers where consumer = ' ~ cdc.literal(cdc.consumer()) ~ ') as c\n)\n'
+    ~ 'select a.inserted, a.updated, a.deleted from fresh cross join lateral cdc.apply_changelog('
+    ~ arguments | join(',\n  ') ~ ') as a') }}
 {% endmacro %}
 
 {% macro is_append() %}
@@ -68,10 +78,10 @@
 {% endmacro %}
 
 {# Runs it, and returns the counts. #}
-{% macro run_apply(relation, sql, columns, keys) %}
+{% macro run_apply(relation, sql, columns, keys, reset=false) %}
   {% call statement('cdc_apply', fetch_result=true) %}
     {{ config.get('sql_header') or '' }}
-    {{ cdc.apply_sql(relation, sql, columns, keys) }}
+    {{ cdc.apply_sql(relation, sql, columns, keys, reset) }}
   {% endcall %}
   {{ return(load_result('cdc_apply').table.rows[0]) }}
 {% endmacro %}
@@ -89,6 +99,9 @@
   {% set keys = cdc.as_list(arg_dict['unique_key']) %}
   {% if keys | length == 0 %}
     {{ exceptions.raise_compiler_error("The incremental strategy changelog needs a unique_key") }}
+  {% endif %}
+  {% if flags.EMPTY %}
+    {{ return('select 0 as inserted where false') }}
   {% endif %}
   {% set target = arg_dict['target_relation'] %}
   {% set names = cdc.query_columns('select * from ' ~ arg_dict['temp_relation']) %}

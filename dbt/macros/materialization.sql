@@ -61,9 +61,6 @@
     {% set applied_to = intermediate %}
     {% set columns = data + changes %}
   {% else %}
-    {% if in_place %}
-      {% do run_query('select cdc.reset(consumer) from cdc.consumers where consumer = ' ~ cdc.literal(cdc.consumer()) ~ ' limit 1') %}
-    {% endif %}
     {% set applied_to = target %}
     {% if on_schema_change != 'ignore' %}
       {% set temp = make_temp_relation(target) %}
@@ -83,10 +80,10 @@
       {{ sql }}
     {% endcall %}
   {% else %}
-    {% set counts = cdc.run_apply(applied_to, sql, columns, keys) %}
+    {% set counts = cdc.run_apply(applied_to, sql, columns, keys, rebuild or in_place) %}
     {% set message = 'APPLY ' ~ counts[0] ~ ' ins ' ~ counts[1] ~ ' upd ' ~ counts[2] ~ ' del' %}
     {% call noop_statement('main', message, 'APPLY', counts[0] + counts[1] + counts[2]) %}
-      {{ cdc.apply_sql(applied_to, sql, columns, keys) }}
+      {{ cdc.apply_sql(applied_to, sql, columns, keys, rebuild or in_place) }}
     {% endcall %}
   {% endif %}
 
