@@ -29,7 +29,7 @@ cdc_private test/bench/run.sh "$@"
 # Every figure, in the order of the result
 all_figures=(insert insert_memory update delete copy single pgbench_fsync
 	pgbench_async writers read_latest read_net range memory apply apply_small
-	pipeline log_size poll tables truncate wide toast many)
+	pipeline steady log_size poll tables truncate wide toast many)
 
 figures=("$@")
 [ $# -gt 0 ] || figures=("${all_figures[@]}")
