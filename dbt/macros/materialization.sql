@@ -49,7 +49,7 @@
       {% set in_place = true %}
       {% set rebuild = false %}
     {% else %}
-      {% do log("The columns of " ~ cdc.plain(target) ~ " change: it is made anew, and has to be tracked again", info=true) %}
+      {% do log("The columns of " ~ cdc.plain(target) ~ " change: it is made anew", info=true) %}
     {% endif %}
   {% endif %}
 
@@ -93,6 +93,11 @@
       {% do to_drop.append(backup) %}
     {% endif %}
     {% do adapter.rename_relation(intermediate, target) %}
+  {% endif %}
+
+  {% if (cdc.option('track') or false) and not cdc.is_tracked(target) %}
+    {# others are to follow it: a new table wants a new log #}
+    {% do run_query('select cdc.track(' ~ cdc.regclass(target) ~ ')') %}
   {% endif %}
 
   {% do apply_grants(target, grant_config, should_revoke=should_revoke(existing, rebuild)) %}
