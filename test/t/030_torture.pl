@@ -20,9 +20,15 @@
 # Settings: CDC_TORTURE_SEED, the first run's seed; CDC_TORTURE_RUNS;
 # CDC_TORTURE_STEPS; CDC_TORTURE_TRACE, if set, all commands are shown.
 #
-# Not in here: dump and restore, standbys, logical replication and foreign
-# tables have tests of their own; so have types other than the common ones.  DETACH CONCURRENTLY waits for the other
-# transactions, which this test's way to run one step at a time does not allow.
+# At the end of a run, and now and then within it when no transaction is open,
+# the database is dumped and restored into another one, where the same ranges
+# must be told the same way and changes go on being captured.
+#
+# Every run has at least one kill -9 of a session and one immediate stop of the
+# server.
+#
+# Not in here: standbys, logical replication and foreign tables have tests of
+# their own; so have types other than the common ones.
 #
 # With wal_level = minimal, the default of this server, some of the state that
 # crashes must not lose is written in other ways than usual.
@@ -562,6 +568,89 @@ sub op_move_table
 		: " RENAME TO $t->{name}_" . ++$serial);
 }
 
+# Storage and ownership: nothing is captured, and nothing lost
+sub op_storage
+{
+	my ($s, $t) = @_;
+	my $name = table_name($s, $t);
+	my $how = draw(4);
+
+	$s->{lock}{ $t->{k} } = 1;
+	return "ALTER TABLE $name OWNER TO " . pick(qw(postgres torture)) if $how == 0;
+	return "ALTER TABLE $name SET TABLESPACE " . pick(qw(pg_default torture)) if $how == 1;
+	return if $t->{partitioned};
+	if ($how == 2)
+	{
+		my $index = quiet($s,
+			"SELECT min(indexrelid::regclass::text) FROM pg_index WHERE indrelid = $t->{oid}");
+		return $index eq '' ? () : "CLUSTER $name USING $index";
+	}
+	return "ALTER TABLE $name SET " . pick('LOGGED', '(fillfactor = 50)');
+}
+
+# Refused, and all is as before
+sub op_unlogged
+{
+	my ($s, $t) = @_;
+	my $name = table_name($s, $t);
+
+	$s->{lock}{ $t->{k} } = 1;
+	return if $t->{partitioned};
+	return "DO \$x\$ BEGIN ALTER TABLE $name SET UNLOGGED; RAISE EXCEPTION 'made unlogged';"
+	  . ' EXCEPTION WHEN feature_not_supported OR object_not_in_prerequisite_state THEN NULL; END $x$';
+}
+
+# Another table takes the name, and has it for a while or for good; the tracking
+# stays with the table that was tracked.
+sub op_swap
+{
+	my ($s, $t) = @_;
+	my $name = table_name($s, $t);
+	my ($schema, $rel) = split(/\./, $name);
+	my $n = ++$serial;
+
+	$s->{lock}{ $t->{k} } = 1;
+	my $swap = "ALTER TABLE $name RENAME TO swapped_$n;\n"
+	  . "CREATE TABLE $name (LIKE $schema.swapped_$n);\n"
+	  . "INSERT INTO $name SELECT * FROM $schema.swapped_$n";
+	$swap = "ALTER TABLE $name RENAME TO swapped_$n;\nCREATE TABLE $name (id int);\nINSERT INTO $name VALUES (1)"
+	  if grep { $_->[2] ne '' } columns($s, $t);
+	return "$swap;\nDROP TABLE $name" if draw(2);
+	return "$swap;\nDROP TABLE $name;\nALTER TABLE $schema.swapped_$n RENAME TO $rel";
+}
+
+# A tracked table that lives for one command only, and goes with its schema or
+# by itself; its columns have types that are altered and dropped
+sub op_short_life
+{
+	my ($s, $t) = @_;
+	my $n = ++$serial;
+	my $verify = "DO \$x\$ BEGIN IF EXISTS (SELECT FROM cdc.verify('short_$n.t'))"
+	  . " THEN RAISE EXCEPTION 'verify'; END IF; END \$x\$;\n";
+	my $make = "CREATE SCHEMA short_$n;\n"
+	  . "CREATE TYPE short_$n.e AS ENUM ('a', 'b');\n"
+	  . "CREATE TYPE short_$n.c AS (x int, y text);\n"
+	  . "CREATE DOMAIN short_$n.d AS int CHECK (VALUE > 0);\n"
+	  . "CREATE TABLE short_$n.t (id int PRIMARY KEY, e short_$n.e, c short_$n.c, d short_$n.d);\n"
+	  . "DO \$x\$ BEGIN PERFORM cdc.track('short_$n.t'); END \$x\$;\n"
+	  . "INSERT INTO short_$n.t SELECT g, 'a', ROW(g, 'y'::text)::short_$n.c, g FROM generate_series(1, 5) g;\n"
+	  . "ALTER DOMAIN short_$n.d DROP CONSTRAINT d_check;\n"
+	  . "UPDATE short_$n.t SET d = -d, e = 'b' WHERE id < 3;\n"
+	  . $verify
+	  . pick(
+		"DROP TYPE short_$n.c CASCADE",
+		"DROP DOMAIN short_$n.d CASCADE",
+		"ALTER TABLE short_$n.t DROP COLUMN e;\nDROP TYPE short_$n.e",
+		"ALTER TYPE short_$n.e RENAME VALUE 'b' TO 'bb'")
+	  . ";\nINSERT INTO short_$n.t (id) VALUES (100);\n"
+	  . $verify;
+
+	return $make
+	  . pick(
+		"DROP SCHEMA short_$n CASCADE",
+		"DROP TABLE short_$n.t;\nDROP SCHEMA short_$n CASCADE");
+}
+
 sub op_partition
 {
 	my ($s, $t) = @_;
@@ -665,6 +754,73 @@ sub stop_capture
 	return;
 }
 
+# Waits for other transactions, so there must be none.
+sub detach_concurrently
+{
+	my ($t) = @_;
+	my @partitions = partitions($checker, $t);
+
+	return if @partitions < 3 || @prepared || grep { $_->{tx} } @sessions;
+	my $name = table_name($checker, $t);
+	my ($out, $state) = run_shown($checker,
+		"ALTER TABLE $name DETACH PARTITION part." . pick(@partitions) . ' CONCURRENTLY');
+	failed("DETACH CONCURRENTLY: $checker->{err}") if $state && !$harmless{$state};
+	$done{detached}++ if !$state;
+	$t->{changed} = 1;
+	return;
+}
+
+# Dumps the database and restores it into another: there, all tables are as here,
+# ranges are told or refused as here, and changes are captured.
+sub dump_and_restore
+{
+	return if @prepared || grep { $_->{tx} } @sessions;
+	push @history, "$step dump and restore";
+	my $from = $node->connstr('postgres');
+	my $to = $node->connstr('restored');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored');
+	my $ok = PostgreSQL::Test::Utils::run_log(
+		[
+			'bash', '-c',
+			"set -o pipefail; pg_dump -d \"\$1\" | psql -Xqb -v ON_ERROR_STOP=1 -d \"\$2\" > \"\$3/restore.log\" 2>&1",
+			'bash', $from, $to, $dir
+		]);
+	failed('restore: ' . slurp_file("$dir/restore.log")) if !$ok;
+	return if $failure;
+	$done{dumps}++;
+	foreach my $t (@tables)
+	{
+		my $name = table_name($checker, $t);
+		my $result = '';
+
+		# the name leads to the table there
+		my @saved = split(/\n/,
+			quiet($checker, "SELECT snapshot_id FROM test.saved WHERE k = $t->{k} ORDER BY 1"));
+		next if !@saved;
+		$node->safe_psql('restored',
+			"UPDATE test.tab SET rel = '$name'::regclass::oid WHERE k = $t->{k}");
+		foreach (1 .. 3)
+		{
+			my $last = $#saved - draw(3);
+			my $first = $last - draw(20);
+			my ($a, $b) = @saved[ $first < 0 ? 0 : $first, $last < 0 ? 0 : $last ];
+			($a, $b) = ($b, $a) if $a > $b;
+			$result = $node->safe_psql('restored', "SELECT test.check_range($t->{k}, $a, $b, true)");
+			failed("$name ($a, $b] after a restore: $result") if $result !~ /^(ok|refused)$/;
+			$done{restored}++;
+		}
+		# nothing is captured twice, and what comes is
+		$result = $node->safe_psql('restored',
+			"DELETE FROM $name WHERE id % 3 = 0; SELECT test.save($t->{k}, false, false)");
+		failed("$name changed after a restore: $result") if $result ne '';
+		$result = $node->safe_psql('restored',
+			"SELECT test.check_range($t->{k}, $saved[-1], cdc.current_snapshot('$name'), true)");
+		failed("$name after a restore and a change: $result") if $result !~ /^(ok|refused)$/;
+	}
+	$node->safe_psql('postgres', 'DROP DATABASE restored');
+	return;
+}
+
 sub run_shown
 {
 	my ($s, $sql) = @_;
@@ -675,7 +831,9 @@ sub run_shown
 
 sub crash
 {
-	if (draw(2))
+	my ($how) = @_;
+
+	if ($how eq 'kill')
 	{
 		my $s = pick(@sessions);
 		push @history, "$step kill -9 of $s->{name}";
@@ -695,7 +853,7 @@ sub crash
 	}
 	reconnect();
 	$_->{changed} = 1 foreach @tables;
-	$done{crashes}++;
+	$done{ $how eq 'kill' ? 'kills' : 'stops' }++;
 	return;
 }
 
@@ -714,7 +872,11 @@ my @operations = (
 	[ 2, \&op_alter_type ],
 	[ 1, \&op_column_setting ],
 	[ 2, \&op_move_table ],
-	[ 10, \&op_partition ],);
+	[ 10, \&op_partition ],
+	[ 3, \&op_storage ],
+	[ 1, \&op_unlogged ],
+	[ 1, \&op_swap ],
+	[ 1, \&op_short_life ],);
 
 sub operation
 {
@@ -912,16 +1074,24 @@ sub one_step
 	}
 	elsif ($what == 99 && draw(2))
 	{
-		crash();
+		crash(pick(qw(kill stop)));
 	}
 	elsif ($what >= 95)
 	{
 		my $t = pick(@tables);
-		my $how = draw(8);
+		my $how = draw(10);
 
 		if ($how == 0)
 		{
 			stop_capture($t);
+		}
+		elsif ($how == 8)
+		{
+			detach_concurrently($tables[2]);
+		}
+		elsif ($how == 9)
+		{
+			dump_and_restore() if draw(4) == 0;
 		}
 		else
 		{
@@ -971,6 +1141,10 @@ sub one_step
 	return;
 }
 
+# What must outlive the databases
+$node->safe_psql('postgres', 'CREATE ROLE torture SUPERUSER');
+$node->safe_psql('postgres',
+	"SET allow_in_place_tablespaces = on; CREATE TABLESPACE torture LOCATION ''");
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION cdc_changelog;
@@ -1209,7 +1383,18 @@ sub torture
 	while (!$failure && $step < $steps)
 	{
 		$step++;
-		one_step();
+		if ($step == int($steps / 3))
+		{
+			crash('kill');
+		}
+		elsif ($step == int($steps * 2 / 3))
+		{
+			crash('stop');
+		}
+		else
+		{
+			one_step();
+		}
 		save($_) foreach grep { $_->{changed} || $step % 10 == 0 } @tables;
 		check_ranges(pick(@tables), 1) if !$failure;
 	}
@@ -1230,6 +1415,13 @@ sub torture
 		save($t) if !$failure;
 		check_ranges($t, 5) if !$failure;
 	}
+	detach_concurrently($tables[2]) if !$failure;
+	foreach my $t (@tables)
+	{
+		save($t) if !$failure;
+		check_ranges($t, 2) if !$failure;
+	}
+	dump_and_restore() if !$failure;
 	foreach my $p (@prepared)
 	{
 		run($checker, "ROLLBACK PREPARED '$p->{gid}'");
