@@ -582,7 +582,7 @@ sub op_storage
 	if ($how == 2)
 	{
 		my $index = quiet($s,
-			"SELECT min(indexrelid::regclass::text) FROM pg_index WHERE indrelid = $t->{oid}");
+			"SELECT min(quote_ident(relname)) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = $t->{oid}");
 		return $index eq '' ? () : "CLUSTER $name USING $index";
 	}
 	return "ALTER TABLE $name SET " . pick('LOGGED', '(fillfactor = 50)');
