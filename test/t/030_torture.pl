@@ -778,6 +778,7 @@ sub dump_and_restore
 	push @history, "$step dump and restore";
 	my $from = $node->connstr('postgres');
 	my $to = $node->connstr('restored');
+	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS restored');
 	$node->safe_psql('postgres', 'CREATE DATABASE restored');
 	my $ok = PostgreSQL::Test::Utils::run_log(
 		[
@@ -1287,7 +1288,10 @@ BEGIN
     IF result IS NOT NULL THEN
       RETURN result;
     END IF;
-    IF refused <> refused_range THEN
+    -- a restored index is not known to have held before, so keys are looked up
+    -- in the content, which cannot be told from before a gap
+    IF refused <> refused_range AND
+       NOT (refused AND refused_a AND mode[1] = 'k' AND current_database() = 'restored') THEN
       RETURN format('%s: %s', array_to_string(mode, ' '),
         CASE WHEN refused THEN 'refused' ELSE 'not refused' END);
     END IF;
