@@ -88,7 +88,7 @@
 
 {# Is a table tracked itself?  Others follow it then, and it has to stay. #}
 {% macro is_tracked(relation) %}
-  {% set found = run_query("select from cdc.tracked_tables where relation = pg_catalog.to_regclass("
+  {% set found = run_query("select 1 from cdc.tracked_tables where relation = pg_catalog.to_regclass("
     ~ cdc.literal(cdc.plain(relation)) ~ ")") %}
   {{ return(found.rows | length > 0) }}
 {% endmacro %}
