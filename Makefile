@@ -54,6 +54,7 @@ help:
 	@echo 'make installcheck         test against a running server'
 	@echo 'make demo                 show it, on a private server; installs Debian packages that are missing'
 	@echo 'make test                 all test suites, on a private server; likewise'
+	@echo 'make test-dbt             the suite of the dbt package, with dbt from PyPI; likewise'
 	@echo 'make test-full            the same with the long runs at full length'
 	@echo 'make soak-full            the soak test alone, ten minutes'
 	@echo 'make bench                the benchmarks'
@@ -67,6 +68,9 @@ demo:
 
 test:
 	$(run_script) test/run.sh
+
+test-dbt:
+	$(run_script) test/dbt/run.sh
 
 test-full:
 	@$(script_env) CDC_FULL=1 bash test/run.sh
@@ -96,4 +100,4 @@ pgindent-check:
 dist:
 	git archive --format zip --prefix=$(EXTENSION)-$(EXTVERSION)/ --output $(EXTENSION)-$(EXTVERSION).zip HEAD
 
-.PHONY: help demo test test-full soak-full bench typedefs pgindent pgindent-check dist
+.PHONY: help demo test test-dbt test-full soak-full bench typedefs pgindent pgindent-check dist

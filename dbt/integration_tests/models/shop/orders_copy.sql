@@ -1,0 +1,3 @@
+-- Replication.
+{{ config(unique_key='order_id') }}
+select * from {{ cdc.changes(source('app', 'orders')) }}
