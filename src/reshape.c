@@ -95,6 +95,8 @@ typedef enum ColumnStep
 } ColumnStep;
 
 static void column_type(Form_pg_attribute att, Oid *type, int32 *typmod);
+static void changed_type(Form_pg_attribute att, Form_pg_attribute log, Oid *type,
+						 int32 *typmod);
 static Node *cast_expression(Form_pg_attribute from, Oid type, int32 typmod);
 static bool keeps_bytes(Node *cast);
 static bool is_trusted(Node *expr, void *context);
@@ -133,6 +135,22 @@ column_type(Form_pg_attribute att, Oid *type, int32 *typmod)
 {
 	*typmod = att->atttypmod;
 	*type = getBaseTypeAndTypmod(att->atttypid, typmod);
+}
+
+/*
+ * The same for a column that is there in the log.  A limit of length that has
+ * become shorter is none for the log: it has the rows from before, which could
+ * not be restored from a dump otherwise.
+ */
+static void
+changed_type(Form_pg_attribute att, Form_pg_attribute log, Oid *type,
+			 int32 *typmod)
+{
+	column_type(att, type, typmod);
+	if (*type == VARCHAROID &&
+		(log->atttypid != VARCHAROID || log->atttypmod < 0 ||
+		 (*typmod >= 0 && *typmod < log->atttypmod)))
+		*typmod = -1;
 }
 
 /*
@@ -417,7 +435,7 @@ column_step(Form_pg_attribute att, Form_pg_attribute log,
 	int32		typmod;
 	Node	   *cast;
 
-	column_type(att, &type, &typmod);
+	changed_type(att, log, &type, &typmod);
 	if (type == log->atttypid && typmod == log->atttypmod &&
 		att->attcollation == log->attcollation)
 		return STEP_NONE;
@@ -458,7 +476,7 @@ in_step(TupleDesc source, TupleDesc log)
 			return false;
 		if (a->attisdropped)
 			continue;
-		column_type(a, &type, &typmod);
+		changed_type(a, b, &type, &typmod);
 		if (type != b->atttypid || typmod != b->atttypmod ||
 			a->attcollation != b->attcollation)
 			return false;
@@ -875,7 +893,8 @@ change_columns(TupleDesc source, Oid logrelid, const ColumnStep *steps,
 
 		if (steps[i] != STEP_TYPMOD && steps[i] != STEP_RELABEL)
 			continue;
-		column_type(TupleDescAttr(source, i), &type, &typmod);
+		changed_type(TupleDescAttr(source, i),
+					 TupleDescAttr(desc, i + CDC_LOG_FIRST_COL - 1), &type, &typmod);
 		values[Anum_pg_attribute_atttypmod - 1] = Int32GetDatum(typmod);
 		replaces[Anum_pg_attribute_atttypmod - 1] = true;
 		set_attribute(logrelid, i + CDC_LOG_FIRST_COL, values, replaces);
