@@ -57,7 +57,7 @@
   {%- if from_state -%}
     {{ return("case when (" ~ condition ~ ") then 'INSERT' else 'DELETE' end as _change_type") }}
   {%- endif -%}
-  {{ return("case when _change_type <> 'DELETE' and (" ~ condition ~ ") then 'INSERT' else 'DELETE' end as _change_type, _change_ordinal") }}
+  {{ return("case when _change_type = 'UPDATE_BEFORE' then _change_type when _change_type <> 'DELETE' and (" ~ condition ~ ") then 'INSERT' else 'DELETE' end as _change_type, _change_ordinal") }}
 {% endmacro %}
 
 {# Is there a target that changes can be applied to?  The built-in macro of that
@@ -77,7 +77,10 @@
     join pg_catalog.pg_proc p on p.oid = t.changelog_function
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
     where t.relation = pg_catalog.to_regclass(" ~ cdc.literal(cdc.plain(relation)) ~ ")") %}
-  {% if found.rows | length == 0 %}
+  {% if found.rows | length == 0 and flags.WHICH in ('compile', 'generate', 'docs') %}
+    {# nothing is run, and the database may not be prepared #}
+    {{ return(adapter.quote(relation.schema) ~ '.' ~ adapter.quote(relation.identifier ~ '_changelog')) }}
+  {% elif found.rows | length == 0 %}
     {{ exceptions.raise_compiler_error("Table " ~ cdc.plain(relation) ~ " is not tracked, or may not be read. Set meta.cdc.track for it and run: dbt run-operation cdc.track_sources") }}
   {% endif %}
   {{ return(adapter.quote(found.rows[0][0]) ~ '.' ~ adapter.quote(found.rows[0][1])) }}

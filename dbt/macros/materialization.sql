@@ -62,11 +62,13 @@
     {% set columns = data + changes %}
   {% else %}
     {% set applied_to = target %}
-    {% if on_schema_change != 'ignore' %}
-      {% set temp = make_temp_relation(target) %}
-      {% do run_query(cdc.create_temp_sql(temp, cdc.no_rows(sql, data))) %}
-      {% do process_schema_changes(on_schema_change, temp, existing) %}
+    {% set temp = make_temp_relation(target) %}
+    {% do run_query(cdc.create_temp_sql(temp, cdc.no_rows(sql, data))) %}
+    {% set contract = config.get('contract') %}
+    {% if not contract or not contract.enforced %}
+      {% do adapter.expand_target_column_types(from_relation=temp, to_relation=target) %}
     {% endif %}
+    {% do process_schema_changes(on_schema_change, temp, existing) %}
     {% set have = adapter.get_columns_in_relation(existing) | map(attribute='name') | list %}
     {% set columns = [] %}
     {% for name in data if name in have %}

@@ -461,6 +461,24 @@ $new->safe_psql('single', q{SELECT cdc.track('apart'); INSERT INTO apart VALUES 
 is($new->safe_psql('single', 'SELECT id FROM apart_changelog(0)'),
 	'31', 'it can be tracked, and each change is captured once');
 
+# A column that has become shorter than what is in the log
+$old->safe_psql('postgres', 'CREATE DATABASE shorter');
+$old->safe_psql('shorter', 'CREATE EXTENSION cdc_changelog;
+	CREATE TABLE short (id int, v varchar(20), w text)');
+$old->safe_psql('shorter', "SELECT cdc.track('short')");
+$old->safe_psql('shorter', "INSERT INTO short VALUES (1, 'much too long', 'likewise')");
+$old->safe_psql('shorter', 'DELETE FROM short');
+$old->safe_psql('shorter', 'ALTER TABLE short ALTER v TYPE varchar(3), ALTER w TYPE varchar(3)');
+$old->safe_psql('shorter', "INSERT INTO short VALUES (2, 'abc', 'abc')");
+$old->command_ok([ 'pg_dump', '-f', "$dir/shorter", 'shorter' ],
+	'dump a log with values that do not fit in the table any more');
+$new->safe_psql('postgres', 'CREATE DATABASE shorter');
+$new->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null',
+		'-d', 'shorter', '-f', "$dir/shorter" ],
+	'restore it');
+is($new->safe_psql('shorter', 'SELECT id, v, w FROM short_changelog() UNION ALL SELECT count(*), NULL, NULL FROM cdc.verify(\'short\')'),
+	"2|abc|abc\n0||", 'the changes since are there');
+
 # Definitions first
 $old->command_ok([ 'pg_dump', '-s', '-f', "$dir/schema", 'history' ],
 	'dump the definitions');
