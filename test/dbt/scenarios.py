@@ -528,7 +528,7 @@ def schema_changes():
     columns = ("SELECT string_agg(attname, ',' ORDER BY attnum) FROM pg_attribute "
                "WHERE attrelid = 'dw.customers_%s'::regclass AND attnum > 0 AND NOT attisdropped")
     result = build("path:models/schema_change", ok=False)
-    equal({name: status for name, (status, _) in result.nodes.items()},
+    equal({name: status for name, (status, _) in result.nodes.items() if name.startswith("customers_")},
           {"customers_ignore": "success", "customers_fail": "error", "customers_append_new_columns": "success"},
           "results")
     equal(psql(columns % "ignore"), "customer_id,name", "columns, ignore")
