@@ -624,7 +624,7 @@ def messages_of_mistakes():
     model = os.path.join(PROJECT, "models", "mistake.sql")
     try:
         for text, message in (
-                ("{{ config() }} select * from {{ cdc.changes(source('app', 'orders')) }}", "unique_key"),
+                ("select * from {{ cdc.changes(source('app', 'orders')) }}", "unique_key"),
                 ("{{ config(unique_key='order_id') }} select * from {{ source('app', 'orders') }}", "_change_type"),
                 ("{{ config(unique_key='order_id', mode='odd') }} select * from {{ cdc.changes(source('app', 'orders')) }}", "odd")):
             with open(model, "w") as file:
