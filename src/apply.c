@@ -819,8 +819,7 @@ cheap_to_sort(ApplyState *state)
 
 		if (!OidIsValid(state->keys[i].less_op) ||
 			!OidIsValid(state->keys[i].cmp.fn_oid) ||
-			(OidIsValid(collation) && collation != C_COLLATION_OID &&
-			 collation != POSIX_COLLATION_OID))
+			(OidIsValid(collation) && collation != C_COLLATION_OID))
 			return false;
 	}
 	return true;

@@ -24,6 +24,7 @@
 #include "postgres.h"
 
 #include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
 #include "commands/async.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
