@@ -102,6 +102,9 @@ count()
 oldest_status=0
 wait "$venv_oldest" || oldest_status=$?
 
+# the owner of the sources, as whom dbt connects, and one for grants
+psql -Xq -c 'CREATE ROLE shop LOGIN' -c 'CREATE ROLE reporting'
+
 # Both at once, with a database for each.
 all=("$@")
 main=("$@")

@@ -646,10 +646,11 @@ def main(arguments):
     os.dup2(out, 2)
     os.chdir(PROJECT)
 
-    for role in ("shop", "reporting"):
-        psql("SELECT 'CREATE ROLE %s LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '%s')\\gexec" % (role, role),
-             "postgres", "postgres")
-    dbt("deps")
+    try:
+        dbt("deps")
+    except Failure as error:
+        report.write("not ok - %s\n%s" % (error, read_from(0)))
+        return 1
 
     number = failed = 0
     for name, function, is_main in scenarios:
