@@ -156,6 +156,26 @@ SELECT unnest(string_to_array(fix, '; ')) FROM on_plain \gexec
 SELECT * FROM on_plain;
 ROLLBACK;
 
+-- a consumer and a pipeline that have not run for a day
+BEGIN;
+CREATE TABLE plain_copy (LIKE plain INCLUDING ALL);
+CREATE TABLE plain_copy2 (LIKE plain INCLUDING ALL);
+SELECT FROM cdc.apply_changelog('plain_copy', $$ SELECT * FROM plain_changelog(identifiers => '{id}', consumer => 'it''s late') $$,
+  '{id}', consumer => 'it''s late');
+SELECT cdc.create_pipeline('late', 'plain_copy2', '{id}',
+  $$ SELECT * FROM plain_changelog(identifiers => '{id}', consumer => 'late') $$);
+SELECT mode FROM cdc.run('late');
+UPDATE cdc.consumer SET last_run_at = now() - interval '25 hours';
+SELECT * FROM cdc.check();
+-- something to read, but not for long
+UPDATE cdc.consumer_position SET position = position - 1;
+SELECT * FROM cdc.check();
+UPDATE cdc.snapshot SET committed_at = now() - interval '25 hours';
+SELECT * FROM cdc.check();
+SELECT replace(fix, '*', 'mode') FROM cdc.check() \gexec
+SELECT * FROM cdc.check();
+ROLLBACK;
+
 SELECT cdc.untrack('plain');
 SELECT cdc.untrack('"A b"');
 SELECT * FROM cdc.check();

@@ -114,6 +114,7 @@ static void check_prepared(CheckState *state, const CdcTracked *tracked);
 static void check_untracked(CheckState *state);
 static void check_orphans(CheckState *state);
 static void check_pipelines(CheckState *state);
+static void check_consumers(CheckState *state);
 
 /*
  * cdc.check()
@@ -151,6 +152,7 @@ cdc_check(PG_FUNCTION_ARGS)
 	}
 	check_untracked(&state);
 	check_pipelines(&state);
+	check_consumers(&state);
 	if (superuser())
 		check_orphans(&state);
 	return (Datum) 0;
@@ -680,4 +682,54 @@ check_pipelines(CheckState *state)
 				   psprintf("SELECT " CDC_SCHEMA ".drop_pipeline(%s)",
 							quote_literal_cstr(pipeline->name)));
 	}
+}
+
+/*
+ * Consumers of the caller that have not run for a day and keep history from
+ * expiring that is as old.
+ *
+ * Where a pipeline can be run, that ends it.  A consumer that nobody needs is
+ * reset: it holds nothing then, and reads everything should it run again.
+ */
+static void
+check_consumers(CheckState *state)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute("SELECT consumer, relation::pg_catalog.oid, position, "
+					"newest_snapshot "
+					"FROM " CDC_SCHEMA ".consumers "
+					"WHERE holds_history "
+					"AND last_run_at OPERATOR(pg_catalog.<) (pg_catalog.now() "
+					"OPERATOR(pg_catalog.-) '1 day'::pg_catalog.interval) "
+					"AND lag_seconds OPERATOR(pg_catalog.>) 86400 "
+					"ORDER BY 1, 2", true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute failed");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		char	   *name = SPI_getvalue(tuple, desc, 1);
+		Oid			relid = atooid(SPI_getvalue(tuple, desc, 2));
+		bool		runs = false;
+		ListCell   *lc;
+
+		foreach(lc, cdc_pipeline_list())
+		{
+			CdcPipeline *pipeline = lfirst(lc);
+			char	   *hint;
+
+			if (strcmp(pipeline->name, name) == 0)
+				runs = cdc_pipeline_problem(pipeline, &hint) == NULL;
+		}
+		report(state, LEVEL_WARNING,
+			   psprintf("consumer %s", quote_literal_cstr(name)),
+			   psprintf("it has not run for a day, and keeps snapshots %s to %s of %s from expiring",
+						SPI_getvalue(tuple, desc, 3),
+						SPI_getvalue(tuple, desc, 4), relation_name(relid)),
+			   psprintf(runs ? "SELECT * FROM " CDC_SCHEMA ".run(%s)" :
+						"SELECT " CDC_SCHEMA ".reset(%s)",
+						quote_literal_cstr(name)));
+	}
+	SPI_finish();
 }
