@@ -405,6 +405,26 @@ SELECT * FROM audit WHERE id = 11;
 TRUNCATE audit;
 SELECT mode, inserted FROM cdc.run('x');
 
+-- a source that has another name: found out although nothing has changed
+CREATE TABLE src (id int PRIMARY KEY, v int);
+CREATE TABLE src_new (LIKE src INCLUDING ALL);
+CREATE TABLE src_copy (LIKE src INCLUDING ALL);
+INSERT INTO src VALUES (1, 1);
+INSERT INTO src_new VALUES (2, 2);
+SELECT cdc.track(r) FROM (VALUES ('src'::regclass), ('src_new')) v(r);
+SELECT cdc.create_pipeline('s', 'src_copy', '{id}', $$ SELECT * FROM src_changelog(identifiers => '{id}', consumer => 's') $$);
+SELECT mode FROM cdc.run('s');
+ALTER TABLE src RENAME TO src_old;
+SELECT mode FROM cdc.run('s');
+ALTER TABLE src_old RENAME TO src;
+SELECT mode, ranges FROM cdc.run('s');
+SELECT mode FROM cdc.run('s');
+ALTER TABLE src RENAME TO src_old;
+ALTER TABLE src_new RENAME TO src;
+SELECT mode, ranges, inserted, deleted FROM cdc.run('s');
+SELECT mode FROM cdc.run('s');
+TABLE src_copy;
+
 SELECT cdc.drop_pipeline(name) FROM cdc.pipelines;
 SELECT count(*) FROM cdc.pipeline_run;
 SELECT count(*) FROM cdc.consumers;

@@ -689,6 +689,7 @@ bool
 cdc_consumer_idle(const char *name, Oid target, bool nowait)
 {
 	Consumer   *consumer = lock_consumer(name, nowait);
+	CdcConsumerTarget row;
 	List	   *sources;
 	bool		repeated;
 	ListCell   *lc;
@@ -696,6 +697,12 @@ cdc_consumer_idle(const char *name, Oid target, bool nowait)
 	pin_sources(consumer, InvalidOid);
 	if (!target_usable(consumer, target, &repeated, &sources))
 		return false;
+
+	/* only the query itself tells whether it still reads these tables */
+	if (cdc_consumer_fetch_target(name, target, &row))
+		foreach(lc, row.sources)
+			if (lfirst_int(lc) < 0)
+			return false;
 	if (repeated)
 		return true;
 	foreach(lc, consumer->sources)

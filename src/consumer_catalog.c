@@ -469,6 +469,51 @@ cdc_consumer_source_moved(const char *name, Oid target, int64 run,
 }
 
 /*
+ * A table has another name or schema: a query that reads it by name may read
+ * another one now.  Targets that are made of it look as if their last run had
+ * not read it, until the next one does.
+ *
+ * The caller has locked the table exclusively, so nobody reads it through a
+ * consumer meanwhile.
+ */
+void
+cdc_consumer_source_renamed(int32 table_id)
+{
+	Relation	rel;
+	SysScanDesc scan;
+	Snapshot	snapshot;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(cdc_catalog_oid(CDC_CONSUMER_TARGET)))
+		return;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	rel = table_open(cdc_catalog_oid(CDC_CONSUMER_TARGET), RowExclusiveLock);
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[Natts_cdc_consumer_target];
+		bool		nulls[Natts_cdc_consumer_target];
+		bool		replaces[Natts_cdc_consumer_target] = {0};
+		List	   *sources;
+
+		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
+		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		if (!list_member_int(sources, table_id))
+			continue;
+		sources = lappend_int(list_delete_int(sources, table_id), -table_id);
+		values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
+		replaces[Anum_cdc_consumer_target_sources - 1] = true;
+		tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+								  replaces);
+		CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	}
+	systable_endscan(scan);
+	table_close(rel, NoLock);
+	UnregisterSnapshot(snapshot);
+	CommandCounterIncrement();
+}
+
+/*
  * Is there a target that took part in a run of a consumer, and is still what it
  * was then?
  */

@@ -69,7 +69,7 @@ typedef struct CdcConsumerTarget
 	int64		run;			/* the last run it took part in */
 	List	   *sources;		/* of int: numbers of the tables it is made
 								 * of, negative for those that run did not
-								 * read */
+								 * read, or that were renamed since */
 } CdcConsumerTarget;
 
 extern void cdc_consumer_require_extension(void);
@@ -93,6 +93,7 @@ extern bool cdc_consumer_source_needed(const char *name, Oid target, int64 run,
 									   int32 table_id);
 extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,
 									  int32 table_id);
+extern void cdc_consumer_source_renamed(int32 table_id);
 extern int64 cdc_consumer_fingerprint(Oid target);
 extern int64 cdc_consumer_target_blocks(Oid target);
 extern void cdc_consumer_settle_target(const char *name, Oid target,

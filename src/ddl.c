@@ -695,6 +695,11 @@ follow_objects(const CdcTracked *tracked, Relation rel, Node *command,
 	bool		have_function = false;
 	ListCell   *lc;
 
+	if (IsA(command, AlterObjectSchemaStmt) ||
+		(IsA(command, RenameStmt) &&
+		 (((RenameStmt *) command)->renameType == OBJECT_TABLE ||
+		  ((RenameStmt *) command)->renameType == OBJECT_INDEX)))
+		cdc_consumer_source_renamed(tracked->table_id);
 	foreach(lc, cdc_owned_objects(tracked))
 	{
 		ObjectAddress *object = lfirst(lc);
