@@ -104,7 +104,9 @@ typedef struct Unsettled
 	char	   *consumer;
 	Oid			target;
 	int64		run;
-	int64		blocks;			/* how long it was after the run */
+	int			filled;			/* its partitions that were not empty after
+								 * the run */
+	CommandId	after;			/* first command after the run */
 	int			nest_level;
 } Unsettled;
 
@@ -860,15 +862,16 @@ settle_later(Consumer *consumer, Oid target)
 	item->consumer = consumer->name;
 	item->target = target;
 	item->run = consumer->last_run + 1;
-	item->blocks = cdc_consumer_target_blocks(target);
+	item->filled = cdc_consumer_target_filled(target, InvalidCommandId);
+	item->after = GetCurrentCommandId(false);
 	item->nest_level = GetCurrentTransactionNestLevel();
 	item->next = unsettled;
 	unsettled = item;
 }
 
 /*
- * The transaction ends: targets that are not shorter than the run has left them
- * were not truncated since.
+ * The transaction ends: targets that still have rows in all their partitions
+ * from when the run has left them were not truncated since.
  */
 static void
 settle_targets(void)
@@ -878,7 +881,7 @@ settle_targets(void)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (Unsettled *item = unsettled; item; item = item->next)
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(item->target)) &&
-			cdc_consumer_target_blocks(item->target) >= item->blocks)
+			cdc_consumer_target_filled(item->target, item->after) >= item->filled)
 			cdc_consumer_settle_target(item->consumer, item->target, item->run);
 	PopActiveSnapshot();
 }

@@ -23,8 +23,10 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
@@ -647,16 +649,53 @@ fingerprint(Oid target, bool at_end)
 }
 
 /*
- * The number of blocks that a target has, with all its leaf partitions.
+ * Has a table's first page a row that was there before a command of this
+ * transaction?  A table that was emptied since has none, whatever it got then.
  */
-int64
-cdc_consumer_target_blocks(Oid target)
+static bool
+has_older_row(Relation rel, CommandId before)
+{
+	Buffer		buffer = ReadBuffer(rel, 0);
+	Page		page;
+	bool		result = false;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	for (OffsetNumber i = FirstOffsetNumber;
+		 !result && i <= PageGetMaxOffsetNumber(page); i++)
+	{
+		ItemId		item = PageGetItemId(page, i);
+		HeapTupleHeader tuple;
+		TransactionId xmin;
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		tuple = (HeapTupleHeader) PageGetItem(page, item);
+		xmin = HeapTupleHeaderGetRawXmin(tuple);
+		if (!TransactionIdIsCurrentTransactionId(xmin))
+			result = HeapTupleHeaderXminFrozen(tuple) ||
+				(!HeapTupleHeaderXminInvalid(tuple) && TransactionIdDidCommit(xmin));
+		else if (!HeapTupleHeaderXminFrozen(tuple))
+			result = HeapTupleHeaderGetCmin(tuple) < before;
+	}
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/*
+ * The number of leaf partitions of a target, or of the target itself, that are
+ * not empty; with a valid "before", of those that have not been emptied since
+ * that command of the transaction, either.  Where this cannot be told they count
+ * as emptied.
+ */
+int
+cdc_consumer_target_filled(Oid target, CommandId before)
 {
 	List	   *relids = get_rel_relkind(target) == RELKIND_PARTITIONED_TABLE ?
 		find_all_inheritors(target, AccessShareLock, NULL) :
 		list_make1_oid(target);
 	ListCell   *lc;
-	int64		result = 0;
+	int			result = 0;
 
 	foreach(lc, relids)
 	{
@@ -664,8 +703,12 @@ cdc_consumer_target_blocks(Oid target)
 
 		if (rel == NULL)
 			continue;
-		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
-			result += RelationGetNumberOfBlocks(rel);
+		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+			RelationGetNumberOfBlocks(rel) > 0 &&
+			(before == InvalidCommandId ||
+			 (rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+			  has_older_row(rel, before))))
+			result++;
 		relation_close(rel, NoLock);
 	}
 	return result;

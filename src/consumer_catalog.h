@@ -95,7 +95,7 @@ extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,
 									  int32 table_id);
 extern void cdc_consumer_source_renamed(int32 table_id);
 extern int64 cdc_consumer_fingerprint(Oid target);
-extern int64 cdc_consumer_target_blocks(Oid target);
+extern int	cdc_consumer_target_filled(Oid target, CommandId before);
 extern void cdc_consumer_settle_target(const char *name, Oid target,
 									   int64 run);
 extern bool cdc_consumer_delete_rows(const char *name, bool itself);
