@@ -424,6 +424,22 @@ ALTER TABLE src_new RENAME TO src;
 SELECT mode, ranges, inserted, deleted FROM cdc.run('s');
 SELECT mode FROM cdc.run('s');
 TABLE src_copy;
+-- likewise its schema
+CREATE SCHEMA regress_cdc_one CREATE TABLE z (id int PRIMARY KEY);
+CREATE SCHEMA regress_cdc_two CREATE TABLE z (id int PRIMARY KEY);
+CREATE TABLE z_copy (id int PRIMARY KEY);
+INSERT INTO regress_cdc_one.z VALUES (1);
+INSERT INTO regress_cdc_two.z VALUES (2);
+SELECT cdc.track(r) FROM (VALUES ('regress_cdc_one.z'::regclass), ('regress_cdc_two.z')) v(r);
+SELECT cdc.create_pipeline('z', 'z_copy', '{id}', $$ SELECT * FROM regress_cdc_one.z_changelog(identifiers => '{id}', consumer => 'z') $$);
+SELECT mode FROM cdc.run('z');
+ALTER SCHEMA regress_cdc_one RENAME TO regress_cdc_three;
+ALTER SCHEMA regress_cdc_two RENAME TO regress_cdc_one;
+SELECT mode FROM cdc.run('z');
+TABLE z_copy;
+SET client_min_messages = error;
+DROP SCHEMA regress_cdc_one, regress_cdc_three CASCADE;
+RESET client_min_messages;
 
 SELECT cdc.drop_pipeline(name) FROM cdc.pipelines;
 SELECT count(*) FROM cdc.pipeline_run;

@@ -476,7 +476,8 @@ cdc_consumer_source_moved(const char *name, Oid target, int64 run,
  * not read it, until the next one does.
  *
  * The caller has locked the table exclusively, so nobody reads it through a
- * consumer meanwhile.
+ * consumer meanwhile; or has renamed its schema, and a run at the same time may
+ * make one of the two fail.
  */
 void
 cdc_consumer_source_renamed(int32 table_id)

@@ -108,6 +108,7 @@ static void check_log(Oid relid, Node *command);
 static void check_log_dropped(Oid relid);
 static void follow_objects(const CdcTracked *tracked, Relation rel,
 						   Node *command, bool cascade);
+static void follow_schema(RenameStmt *stmt);
 static void follow_function(Oid funcid, Relation rel, Node *command);
 static void follow_indexes(const CdcTracked *tracked, Relation rel);
 static void forget_indexes(List *dropped);
@@ -202,7 +203,10 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 
 	if (IsA(command, RenameStmt))
+	{
 		cdc_check_trigger_name((RenameStmt *) command);
+		follow_schema((RenameStmt *) command);
+	}
 	tables = changed_tables(command);
 	cdc_partition_command_end(command, tables);
 	foreach(lc, tables)
@@ -216,6 +220,27 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 			check_log(lfirst_oid(lc), command);
 	}
 	PG_RETURN_NULL();
+}
+
+/*
+ * If a schema has another name, so have the tracked tables in it.
+ */
+static void
+follow_schema(RenameStmt *stmt)
+{
+	Oid			nspid;
+	ListCell   *lc;
+
+	if (stmt->renameType != OBJECT_SCHEMA)
+		return;
+	nspid = get_namespace_oid(stmt->newname, false);
+	foreach(lc, cdc_tracked_list())
+	{
+		CdcTracked *tracked = lfirst(lc);
+
+		if (get_rel_namespace(tracked->relid) == nspid)
+			cdc_consumer_source_renamed(tracked->table_id);
+	}
 }
 
 /*
