@@ -175,7 +175,7 @@ foreach my $round (1 .. $rounds)
 	my $started = $node->safe_psql('postgres',
 		'SELECT pg_postmaster_start_time()');
 	my $pid = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'writer' LIMIT 1"
+		"SELECT pid FROM pg_stat_activity WHERE application_name = 'writer' AND query <> '' LIMIT 1"
 	);
 	is(kill('KILL', $pid), 1, 'a backend was killed');
 	$writers->finish;

@@ -156,8 +156,16 @@ my $consumer = start_program(\$output{consumer}, @psql, 'CALL consume()');
 my $expirer = start_program(\$output{expirer}, @psql, 'CALL expire()');
 my $writers =
   start_program(\$output{writers}, 'pgbench', '-n', '-c', 6, '-j', 2, '-T',
-	$seconds, @files);
+	36000, @files);
 
+# For so many seconds, and until enough was dropped; pgbench takes the signal for
+# the end of its time.
+ok( $node->poll_query_until(
+		'postgres',
+		"SELECT clock_timestamp() > pg_postmaster_start_time() + interval '$seconds s' AND dropped > 3 FROM expired"
+	),
+	'segments are dropped meanwhile');
+$writers->signal('ALRM');
 ok($writers->finish, 'the writers met no error') or diag($output{writers});
 like(
 	$output{writers},
@@ -171,8 +179,6 @@ ok($expirer->finish, 'the expirer met no error') or diag($output{expirer});
 my ($rounds, $removed, $dropped, $freed) = split(/\|/,
 	$node->safe_psql('postgres', 'SELECT rounds, removed, dropped, freed FROM expired'));
 note "$rounds calls removed $removed snapshots and $dropped segments of $freed bytes";
-cmp_ok($dropped, '>', 3, 'segments were dropped meanwhile');
-
 is( $node->safe_psql(
 		'postgres', q{
 SELECT (SELECT count(*) FROM (TABLE item EXCEPT TABLE item_copy) d),
@@ -189,16 +195,20 @@ SELECT (SELECT count(*) FROM (TABLE item EXCEPT TABLE c) d),
 	'0|0',
 	'the oldest content and the changes give the table');
 
-# What is left can be given back, too.
-$node->safe_psql('postgres', 'CALL cdc.expire_all(retain_last => 1)');
-is( $node->safe_psql(
+# What is left can be given back, too.  A segment that autovacuum is just looking
+# at is left to the next call.
+my $left = '';
+for (my $try = 0; $try < 100 && $left ne '1|1|1'; $try++)
+{
+	$node->safe_psql('postgres', 'CALL cdc.expire_all(retain_last => 1)');
+	$left = $node->safe_psql(
 		'postgres', q{
 SELECT (SELECT count(*) FROM cdc.log_segment),
        (SELECT count(*) FROM cdc.snapshot),
        (SELECT count(*) FROM pg_class
-         WHERE relnamespace = 'cdc_log'::regnamespace AND relkind = 'r')}),
-	'1|1|1',
-	'one segment and one snapshot are left');
+         WHERE relnamespace = 'cdc_log'::regnamespace AND relkind = 'r')});
+}
+is($left, '1|1|1', 'one segment and one snapshot are left');
 is($node->safe_psql('postgres', q{SELECT * FROM cdc.verify('item')}),
 	'', 'the log is still proven');
 is($node->safe_psql('postgres', 'SELECT * FROM cdc.check()'),

@@ -84,6 +84,7 @@ $node->poll_query_until('postgres', 'SELECT count(*) > 50 FROM cdc.snapshot')
   or die "the writers do not write";
 
 my ($failed, $broken, $different, $moved) = (0, 0, 0, 0);
+my $newest = 'SELECT max(newest_snapshot) FROM cdc.tracked_tables';
 foreach my $run (1 .. $runs)
 {
 	my $group = $run % 2 ? 'parent,child' : 'child,parent';
@@ -102,6 +103,11 @@ SELECT count(*) FROM child_target c LEFT JOIN parent_target p ON p.id = c.parent
  WHERE p.id IS NULL});
 	$different += $node->safe_psql('postgres', 'SELECT differences()')
 	  if $run % 10 == 0 || $run == $runs;
+
+	# for the next one to have something to do
+	my $seen = $node->safe_psql('postgres', $newest);
+	$node->poll_query_until('postgres', "SELECT ($newest) > $seen")
+	  or die "the writers do not write";
 }
 $writers->kill_kill;
 

@@ -146,7 +146,8 @@ foreach my $round (1 .. $kills + $stops)
 	if ($round <= $kills)
 	{
 		my $pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE application_name = 'runner'");
+			"SELECT pid FROM pg_stat_activity WHERE application_name = 'runner' AND query ~ 'cdc.run'"
+		);
 
 		usleep(int(rand(200000)));
 		kill('KILL', $pid) == 1 or die "could not kill the runner";
