@@ -46,7 +46,8 @@ TABLE v ORDER BY 4;
 TABLE vn ORDER BY 1;
 SELECT id, v, n, _change_type FROM vall ORDER BY 1;
 SELECT id, w, n, later, _change_type FROM t_changelog(0) ORDER BY 1;
-SELECT pg_get_viewdef('v');
+-- from 16 on, columns are qualified only where they have to be
+SELECT replace(pg_get_viewdef('v'), ' t_changelog.', ' ') AS definition;
 -- a column that a view uses is gone: that view fails, the others do not
 ALTER TABLE t DROP COLUMN n;
 SELECT columns('t_changelog');

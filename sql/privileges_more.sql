@@ -172,8 +172,7 @@ SELECT id, v, _change_type FROM privileges_more.t_changelog(0) ORDER BY 1;
 SET ROLE regress_cdc_write;
 INSERT INTO cdc.snapshot VALUES (1, 1, 999, 0, '1', '1', now(), 0, 0, NULL, NULL, 'c', NULL, NULL);
 \echo :SQLSTATE
-COPY cdc.tracked_table FROM stdin;
-\.
+\copy cdc.tracked_table FROM '/dev/null'
 \echo :SQLSTATE
 RESET ROLE;
 

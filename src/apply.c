@@ -31,7 +31,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/nbtree.h"
-#include "access/table.h"
+#include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -440,7 +440,7 @@ lock_target(Oid relid, bool nowait)
 static void
 describe_target(ApplyState *state)
 {
-	Relation	rel = table_open(state->relid, RowExclusiveLock);
+	Relation	rel = relation_open(state->relid, RowExclusiveLock);
 
 	check_target_kind(rel);
 	state->relkind = rel->rd_rel->relkind;
@@ -467,7 +467,7 @@ describe_target(ApplyState *state)
 		rel->rd_rel->relhasrules ||
 		(rel->trigdesc != NULL && rel->trigdesc->trig_delete_before_row);
 
-	table_close(rel, NoLock);
+	relation_close(rel, NoLock);
 }
 
 /*
