@@ -134,6 +134,8 @@ CREATE TABLE cdc.consumer_target (
   run bigint NOT NULL,
   -- tables it was made of; negative numbers: those that the run did not read
   sources int[] NOT NULL,
+  -- what the query meant, to be compared on the same server only
+  meaning bigint NOT NULL,
   CONSTRAINT consumer_target_pkey PRIMARY KEY (consumer, target)
 );
 COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';

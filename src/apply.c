@@ -190,6 +190,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	CdcConsumerRun *run = NULL;
 	ApplyState *state;
 	Snapshot	snapshot;
+	int64		meaning;
 
 	check_options(options);
 	check_privileges(options->target);
@@ -197,7 +198,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	{
 		if (options->consumer != NULL)
 			run = cdc_consumer_begin(options->consumer, options->target,
-									 options->nowait);
+									 options->nowait, options->rebuild);
 		lock_target(options->target, options->nowait);
 	}
 
@@ -222,6 +223,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 		else
 			apply_write(state);
 	}
+	meaning = options->meaning != 0 ? options->meaning : state->meaning.number;
 	end_state(state);
 	SPI_finish();
 	UnregisterSnapshot(snapshot);
@@ -231,7 +233,14 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	{
 		result->full = cdc_consumer_full(run);
 		result->ranges = cdc_consumer_ranges(run);
-		cdc_consumer_finish(run, result);
+		result->idle = options->skip_idle &&
+			result->inserted + result->updated + result->deleted +
+			result->unchanged + result->missing + result->stale == 0 &&
+			cdc_consumer_nothing_new(run, meaning);
+		if (result->idle)
+			cdc_consumer_abandon(run);
+		else
+			cdc_consumer_finish(run, result, meaning);
 	}
 	MemoryContextDelete(context);
 }

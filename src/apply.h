@@ -16,6 +16,8 @@
 #include "nodes/pg_list.h"
 #include "utils/array.h"
 
+#include "meaning.h"
+
 /* What to apply to what, and how.  Nothing here is changed or kept. */
 typedef struct CdcApplyOptions
 {
@@ -37,6 +39,11 @@ typedef struct CdcApplyOptions
 	const char *max_deletes;	/* a number or percentage, or NULL */
 	bool		check_only;		/* read and change nothing; raise the errors
 								 * that are there before rows are looked at */
+
+	/* with a consumer only */
+	bool		rebuild;		/* read everything, whatever its positions */
+	bool		skip_idle;		/* write nothing where nothing is new */
+	int64		meaning;		/* what cdc_apply_meaning() has said, or 0 */
 } CdcApplyOptions;
 
 /* What became of the actions; the sum is their number */
@@ -51,11 +58,14 @@ typedef struct CdcApplyResult
 
 	/* with a consumer only */
 	bool		full;			/* everything was read, not just changes */
+	bool		idle;			/* skip_idle: nothing was new or written */
 	char	   *ranges;			/* what was read, as cdc_consumer_ranges()
 								 * says; in the caller's memory context */
 } CdcApplyResult;
 
 extern void cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result);
+extern void cdc_apply_meaning(const CdcApplyOptions *options,
+							  CdcMeaning *meaning);
 extern List *cdc_apply_names(ArrayType *array, const char *what);
 extern void cdc_apply_check_max_deletes(const char *max_deletes);
 

@@ -132,6 +132,7 @@ typedef struct ApplyState
 	bool		refuses_deletes;	/* a DELETE may skip rows it finds */
 
 	/* the changelog; stored rows begin with their number */
+	CdcMeaning	meaning;		/* with a consumer only */
 	TupleDesc	store_desc;
 	int			store_ordinal;	/* stored columns used to settle which action */
 	int			store_given;	/* wins; 0 if there is nothing to settle */

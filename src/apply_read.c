@@ -93,8 +93,9 @@ static const char *changelog_source(const char *changelog);
 static bool looks_like_name(const char *text);
 static List *parse(const char *text);
 static void parse_error_callback(void *arg);
-static void check_filter(const char *filter, const char *source);
-static TupleDesc query_columns(const char *query);
+static void check_filter(const char *filter, const char *source,
+						 CdcMeaning *meaning);
+static TupleDesc query_columns(const char *query, CdcMeaning *meaning);
 static void match_columns(ApplyState *state, TupleDesc source);
 static bool has_column(TupleDesc desc, const char *name);
 static void make_store_desc(ApplyState *state);
@@ -133,11 +134,15 @@ apply_read(ApplyState *state)
 	TupleDesc	source_desc;
 	ReadReceiver receiver = {0};
 	char	   *query;
+	CdcMeaning *meaning = NULL;
 
-	source_desc = query_columns(psprintf("SELECT * FROM %s AS c", source));
+	if (state->options->consumer != NULL && state->options->meaning == 0)
+		meaning = &state->meaning;
+	source_desc = query_columns(psprintf("SELECT * FROM %s AS c", source),
+								meaning);
 	match_columns(state, source_desc);
 	if (state->options->filter != NULL)
-		check_filter(state->options->filter, source);
+		check_filter(state->options->filter, source, meaning);
 	if ((state->options->deduplicate || state->history != NULL) &&
 		state->sequence == NULL && !has_column(source_desc, CDC_COL_ORDINAL))
 		ereport(ERROR,
@@ -152,9 +157,27 @@ apply_read(ApplyState *state)
 	query = read_query(state, source, source_desc, &receiver);
 	make_store_desc(state);
 	if (state->options->check_only)
-		(void) query_columns(query);
+		(void) query_columns(query, NULL);
 	else
 		read_rows(state, query, &receiver);
+}
+
+/*
+ * Adds what the changelog of the options means now, with the filter, to
+ * "meaning".  Raises an error if the query is not valid.
+ */
+void
+cdc_apply_meaning(const CdcApplyOptions *options, CdcMeaning *meaning)
+{
+	const char *source;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	source = changelog_source(options->changelog);
+	(void) query_columns(psprintf("SELECT * FROM %s AS c", source), meaning);
+	if (options->filter != NULL)
+		check_filter(options->filter, source, meaning);
+	SPI_finish();
 }
 
 /* ----------------------------------------------------------------
@@ -270,7 +293,7 @@ parse_error_callback(void *arg)
  * Raises an error unless the filter is one condition on the changelog.
  */
 static void
-check_filter(const char *filter, const char *source)
+check_filter(const char *filter, const char *source, CdcMeaning *meaning)
 {
 	List	   *statements;
 	SelectStmt *select;
@@ -297,14 +320,15 @@ check_filter(const char *filter, const char *source)
 
 	/* now for what its names mean; an error shows no more than this */
 	(void) query_columns(psprintf("SELECT FROM %s AS c WHERE (\n%s\n) IS TRUE",
-								  source, filter));
+								  source, filter), meaning);
 }
 
 /*
- * Names and types of a query's columns.
+ * Names and types of a query's columns.  What the query means is added to
+ * "meaning", if that is not NULL.
  */
 static TupleDesc
-query_columns(const char *query)
+query_columns(const char *query, CdcMeaning *meaning)
 {
 	SPIPlanPtr	plan = SPI_prepare(query, 0, NULL);
 	CachedPlanSource *plansource;
@@ -315,6 +339,8 @@ query_columns(const char *query)
 			 SPI_result_code_string(SPI_result));
 	plansource = linitial(SPI_plan_get_plan_sources(plan));
 	desc = CreateTupleDescCopy(plansource->resultDesc);
+	if (meaning != NULL)
+		cdc_meaning_add(meaning, plansource->query_list);
 	SPI_freeplan(plan);
 	return desc;
 }

@@ -611,10 +611,11 @@ target_usable(Consumer *consumer, Oid target, bool *repeated, List **sources)
 /*
  * Begin to apply what a consumer reads to a target.  To be called before the
  * snapshot is taken that the query runs with, so that what it sees of tables
- * beside the changelogs is not older than these.
+ * beside the changelogs is not older than these.  With "full", everything is
+ * read, whatever the positions.
  */
 CdcConsumerRun *
-cdc_consumer_begin(const char *name, Oid target, bool nowait)
+cdc_consumer_begin(const char *name, Oid target, bool nowait, bool full)
 {
 	Consumer   *consumer = lock_consumer(name, nowait);
 	CdcConsumerRun *run;
@@ -640,6 +641,11 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait)
 	oldcontext = MemoryContextSwitchTo(TopTransactionContext);
 	run->full = !target_usable(consumer, target, &run->repeated,
 							   &run->sources);
+	if (full)
+	{
+		run->full = true;
+		run->repeated = false;
+	}
 	run->again_here = cdc_consumer_fetch_target(name, target, &row) &&
 		row.run == consumer->last_run + 1;
 	MemoryContextSwitchTo(oldcontext);
@@ -716,6 +722,54 @@ cdc_consumer_idle(const char *name, Oid target, bool nowait)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * See consumer.h.
+ */
+int64
+cdc_consumer_meaning(const char *name, Oid target)
+{
+	CdcConsumerTarget row;
+
+	return cdc_consumer_fetch_target(name, target, &row) ? row.meaning : 0;
+}
+
+/*
+ * See consumer.h.
+ */
+bool
+cdc_consumer_nothing_new(const CdcConsumerRun *run, int64 meaning)
+{
+	CdcConsumerTarget row;
+	int			nread = 0;
+	ListCell   *lc;
+
+	if (run->full || run->again ||
+		!cdc_consumer_fetch_target(run->consumer->name, run->target, &row) ||
+		row.meaning != meaning)
+		return false;
+	foreach(lc, run->consumer->sources)
+	{
+		Source	   *source = lfirst(lc);
+
+		if (source->read_at == 0)
+			continue;
+		if ((!run->repeated && source->from < source->to) ||
+			!list_member_int(row.sources, source->tracked.table_id))
+			return false;
+		nread++;
+	}
+	return nread > 0 && nread == list_length(row.sources);
+}
+
+/*
+ * See consumer.h.
+ */
+void
+cdc_consumer_abandon(CdcConsumerRun *run)
+{
+	run->consumer->run = NULL;
 }
 
 /*
@@ -817,10 +871,12 @@ note_source(CdcConsumerRun *run, Source *source, List **sources)
 }
 
 /*
- * The target has got all that the run has read: move the positions.
+ * The target has got all that the run has read: move the positions, and note
+ * what the query meant.
  */
 void
-cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result)
+cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result,
+					int64 meaning)
 {
 	Consumer   *consumer = run->consumer;
 	List	   *sources = NIL;
@@ -840,7 +896,7 @@ cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result)
 	foreach(lc, consumer->sources)
 		note_source(run, lfirst(lc), &sources);
 	cdc_consumer_set_target(consumer->name, run->target,
-							consumer->last_run + 1, sources);
+							consumer->last_run + 1, sources, meaning);
 	if (!run->repeated)
 		cdc_consumer_note_run(consumer->name, consumer->last_run + 1,
 							  run->full ? "full" : "incremental", result);

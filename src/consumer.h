@@ -42,8 +42,14 @@ extern void cdc_consumer_pin_group(List *consumers, bool nowait);
  */
 extern bool cdc_consumer_idle(const char *consumer, Oid target, bool nowait);
 
+/*
+ * What the query meant that the target was last brought up to date with, as
+ * meaning.h has it; 0 where that is not known.  The consumer must be locked.
+ */
+extern int64 cdc_consumer_meaning(const char *consumer, Oid target);
+
 extern CdcConsumerRun *cdc_consumer_begin(const char *consumer, Oid target,
-										  bool nowait);
+										  bool nowait, bool full);
 extern bool cdc_consumer_full(const CdcConsumerRun *run);
 
 /* Had the consumer positions before this run?  Then it must not append all. */
@@ -52,7 +58,15 @@ extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern int64 cdc_consumer_newest(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
-								const CdcApplyResult *result);
+								const CdcApplyResult *result, int64 meaning);
+
+/*
+ * A run that has nothing to write may be abandoned instead, if nothing is new in
+ * the tables that it has read, and the query and they are the same as before.
+ */
+extern bool cdc_consumer_nothing_new(const CdcConsumerRun *run,
+									 int64 meaning);
+extern void cdc_consumer_abandon(CdcConsumerRun *run);
 
 extern bool cdc_consumer_lock(const char *consumer);
 extern void cdc_consumer_forget(const char *consumer);

@@ -370,6 +370,8 @@ cdc_consumer_fetch_target(const char *name, Oid target, CdcConsumerTarget *row)
 		row->run = DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]);
 		row->sources =
 			decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		row->meaning =
+			DatumGetInt64(values[Anum_cdc_consumer_target_meaning - 1]);
 	}
 	end_scan(&s);
 	return HeapTupleIsValid(tuple);
@@ -551,7 +553,7 @@ cdc_consumer_any_target(const char *name, int64 run)
  */
 void
 cdc_consumer_set_target(const char *name, Oid target, int64 run,
-						List *sources)
+						List *sources, int64 meaning)
 {
 	ConsumerScan s;
 	HeapTuple	tuple;
@@ -565,6 +567,7 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run,
 		Int64GetDatum(cdc_consumer_fingerprint(target));
 	values[Anum_cdc_consumer_target_run - 1] = Int64GetDatum(run);
 	values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
+	values[Anum_cdc_consumer_target_meaning - 1] = Int64GetDatum(meaning);
 
 	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
 			   RowExclusiveLock, name);

@@ -39,12 +39,13 @@
 #define Anum_cdc_consumer_position_time		5
 
 /* cdc.consumer_target */
-#define Natts_cdc_consumer_target			5
+#define Natts_cdc_consumer_target			6
 #define Anum_cdc_consumer_target_consumer	1
 #define Anum_cdc_consumer_target_target		2
 #define Anum_cdc_consumer_target_fingerprint 3
 #define Anum_cdc_consumer_target_run		4
 #define Anum_cdc_consumer_target_sources	5
+#define Anum_cdc_consumer_target_meaning	6
 
 /* One row of cdc.consumer, as far as runs need it */
 typedef struct CdcConsumerRow
@@ -70,6 +71,8 @@ typedef struct CdcConsumerTarget
 	List	   *sources;		/* of int: numbers of the tables it is made
 								 * of, negative for those that run did not
 								 * read, or that were renamed since */
+	int64		meaning;		/* of the query in that run, 0 if unknown: see
+								 * meaning.h */
 } CdcConsumerTarget;
 
 extern void cdc_consumer_require_extension(void);
@@ -88,7 +91,7 @@ extern bool cdc_consumer_fetch_target(const char *name, Oid target,
 									  CdcConsumerTarget *row);
 extern bool cdc_consumer_any_target(const char *name, int64 run);
 extern void cdc_consumer_set_target(const char *name, Oid target, int64 run,
-									List *sources);
+									List *sources, int64 meaning);
 extern bool cdc_consumer_source_needed(const char *name, Oid target, int64 run,
 									   int32 table_id);
 extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,

@@ -16,6 +16,10 @@
  * before the first AFTER trigger fires, the checks of foreign keys among them.
  * So it does not matter which of parent and child comes first.
  *
+ * Where nothing is new, a run only has to make sure that the query still means
+ * what it meant when the target was last brought up to date (meaning.c).  If it
+ * does not, or cannot be looked through, the run reads.
+ *
  * cdc.pipeline_run holds the last runs of each pipeline that had something to
  * do.  A run that had not writes nothing at all.
  *
@@ -353,7 +357,11 @@ run_pipeline(const CdcPipeline * pipeline, bool nowait, bool defer_triggers,
 			 bool dry, PipelineRun * run)
 {
 	CdcApplyOptions options = pipeline->options;
+	CdcMeaning	meaning = {0};
 	ErrorContextCallback callback;
+	bool		idle;
+	bool		known;
+	int64		before;
 
 	memset(run, 0, sizeof(PipelineRun));
 	run->started_at = GetCurrentTimestamp();
@@ -362,19 +370,32 @@ run_pipeline(const CdcPipeline * pipeline, bool nowait, bool defer_triggers,
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 
-	if (cdc_consumer_idle(pipeline->name, options.target, nowait))
+	/* the lock of the consumer comes before those of views in the query */
+	idle = cdc_consumer_idle(pipeline->name, options.target, nowait);
+	before = cdc_consumer_meaning(pipeline->name, options.target);
+	known = cdc_meaning_comparable(before);
+	cdc_apply_meaning(&options, &meaning);
+
+	if (!idle || !known || meaning.opaque || before != meaning.number)
+	{
+		options.consumer = pipeline->name;
+		options.nowait = nowait;
+		options.defer_triggers = defer_triggers;
+		options.skip_idle = true;
+		options.meaning = meaning.number;
+		options.rebuild = known && before != meaning.number && !options.append;
+		if (dry)
+			options.max_deletes = NULL;
+		cdc_apply(&options, &run->result);
+		idle = run->result.idle;
+	}
+	if (idle)
 	{
 		run->mode = "none";
 		run->ranges = jsonb_from_text("{}");
 	}
 	else
 	{
-		options.consumer = pipeline->name;
-		options.nowait = nowait;
-		options.defer_triggers = defer_triggers;
-		if (dry)
-			options.max_deletes = NULL;
-		cdc_apply(&options, &run->result);
 		run->mode = run->result.full ? "full" : "incremental";
 		run->ranges = jsonb_from_text(run->result.ranges);
 	}
