@@ -161,7 +161,8 @@ is( $standby->safe_psql('postgres', "SELECT id FROM t_changelog($before + 2) ORD
 # as no number is missing; where one is, it might be the one that has it.
 my $open = IPC::Run::start(
 	[ 'psql', '-X', '-q', '-A', '-t', '-d', $primary->connstr('postgres') ],
-	'<', \my $open_in, '>', \my $open_out, IPC::Run::timeout(180));
+	'<', \my $open_in, '>', \my $open_out,
+	IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 $open_in = "BEGIN; INSERT INTO copy VALUES (1, 'open'); SELECT 'done';\n";
 $open->pump until $open_out =~ /done/;
 $before = $primary->safe_psql('postgres', q{
@@ -246,7 +247,8 @@ my $writers = IPC::Run::start(
 		'pgbench', '-n', '-c', '8', '-j', '2', '-T', 36000,
 		'-f', $script, '-d', $primary->connstr('postgres')
 	],
-	'>', \my $bench_out, '2>', \my $bench_err, IPC::Run::timeout(600));
+	'>', \my $bench_out, '2>', \my $bench_err,
+	IPC::Run::timeout(10 * $PostgreSQL::Test::Utils::timeout_default));
 
 sub poll
 {
