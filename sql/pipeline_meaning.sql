@@ -275,6 +275,31 @@ SELECT mode FROM cdc.run('p');
 SELECT mode FROM cdc.run('p');
 
 --
+-- Queries of all shapes: the second run has nothing to do
+--
+CREATE VIEW changes AS SELECT * FROM one_changelog(identifiers => '{id}', consumer => 'p');
+SELECT format('SELECT pipeline(%L)', q), 'SELECT mode FROM cdc.run(''p'')' FROM (VALUES
+  (1, $$ SELECT id, NULL::text AS v, _change_type FROM changes UNION SELECT -id, v, _change_type FROM changes WHERE false $$),
+  (2, $$ WITH RECURSIVE r (id, v, _change_type) AS (SELECT id, v, _change_type FROM changes
+         UNION SELECT id, v || '+', _change_type FROM r WHERE length(v) < 5) SELECT id, max(v) AS v, _change_type FROM r GROUP BY 1, 3 $$),
+  (3, $$ SELECT id, v, _change_type FROM changes FULL JOIN (VALUES (1), (77)) x (id) USING (id) WHERE v IS NOT NULL $$),
+  (4, $$ SELECT id, v, _change_type FROM (changes c JOIN partner p USING (id)) j
+         WHERE EXISTS (SELECT FROM (SELECT j.id AS i) k JOIN two t ON t.id = k.i OR j.name <> '' CROSS JOIN LATERAL (SELECT j.v || t.v) l) $$),
+  (5, $$ SELECT (j).id, (j).v, (j)._change_type FROM (SELECT c AS j, (c.*)::text AS t FROM changes c) x $$),
+  (6, $$ SELECT DISTINCT ON (id) id, first_value(v) OVER (PARTITION BY id ORDER BY v RANGE UNBOUNDED PRECEDING) AS v, _change_type FROM changes ORDER BY id $$),
+  (7, $$ SELECT id, string_agg(v, ',' ORDER BY v) FILTER (WHERE v > '') AS v, 'INSERT' AS _change_type FROM changes
+         GROUP BY GROUPING SETS ((id), (id, v)) HAVING GROUPING(v) = 1 $$),
+  (8, $$ SELECT c.id, x.v, c._change_type FROM ROWS FROM (one_changelog(identifiers => '{id}', consumer => 'p')) WITH ORDINALITY c
+         LEFT JOIN LATERAL (SELECT * FROM unnest(ARRAY[c.v, 'y']) WITH ORDINALITY u (v, n) WHERE n = 1) x ON true $$),
+  (9, $$ SELECT c.id, x.v, c._change_type FROM changes c, ROWS FROM (generate_series(1, 1), jsonb_to_recordset('[{"v": 1}]') AS (v text)) x (n, v) $$),
+  (10, $$ SELECT c.id, (SELECT max(p.name) FROM partner p TABLESAMPLE SYSTEM (100) WHERE p.id = c.id AND (p.id, c.id) >= (1, 1)) AS v,
+         CASE c._change_type WHEN 'DELETE' THEN 'D' ELSE 'I' END AS _change_type FROM changes c WHERE c.id = ANY (ARRAY[1, 2]) LIMIT 10 $$),
+  (11, $$ SELECT id, lower(v) COLLATE "C" AS v, coalesce(nullif(_change_type, ''), greatest('x', 'y')) AS _change_type
+          FROM changes NATURAL LEFT JOIN (SELECT 1 AS id, 'z' AS z) z WHERE v IS DISTINCT FROM z AND id::text::regtype IS NULL OR true $$)
+  ) v (n, q) ORDER BY n \gexec
+SELECT pipeline($$ SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
+
+--
 -- cdc.apply_changelog always reads
 --
 DROP VIEW base CASCADE;
