@@ -136,6 +136,8 @@ CREATE TABLE cdc.consumer_target (
   sources int[] NOT NULL,
   -- what the query meant, to be compared on the same server only
   meaning bigint NOT NULL,
+  -- the run has appended to it
+  append boolean NOT NULL,
   CONSTRAINT consumer_target_pkey PRIMARY KEY (consumer, target)
 );
 COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';

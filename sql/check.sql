@@ -165,6 +165,9 @@ SELECT FROM cdc.apply_changelog('plain_copy', $$ SELECT * FROM plain_changelog(i
 SELECT cdc.create_pipeline('late', 'plain_copy2', '{id}',
   $$ SELECT * FROM plain_changelog(identifiers => '{id}', consumer => 'late') $$);
 SELECT mode FROM cdc.run('late');
+CREATE TABLE plain_copy3 AS SELECT * FROM plain LIMIT 0;
+SELECT FROM cdc.apply_changelog('plain_copy3', $$ SELECT * FROM plain_changelog(mode => 'append_only', consumer => 'appends') $$,
+  NULL, consumer => 'appends', append => true);
 UPDATE cdc.consumer SET last_run_at = now() - interval '25 hours';
 SELECT * FROM cdc.check();
 -- something to read, but not for long

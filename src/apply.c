@@ -240,7 +240,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 		if (result->idle)
 			cdc_consumer_abandon(run);
 		else
-			cdc_consumer_finish(run, result, meaning);
+			cdc_consumer_finish(run, options, result, meaning);
 	}
 	MemoryContextDelete(context);
 }

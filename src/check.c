@@ -59,6 +59,7 @@
 #include "armed.h"
 #include "capture.h"
 #include "cdc_changelog.h"
+#include "consumer_catalog.h"
 #include "horizon.h"
 #include "log.h"
 #include "partition.h"
@@ -689,7 +690,9 @@ check_pipelines(CheckState *state)
  * expiring that is as old.
  *
  * Where a pipeline can be run, that ends it.  A consumer that nobody needs is
- * reset: it holds nothing then, and reads everything should it run again.
+ * reset: it holds nothing then, and reads everything should it run again.  One
+ * that appends would put everything there once more, so it is dropped, and there
+ * is a warning.
  */
 static void
 check_consumers(CheckState *state)
@@ -711,7 +714,9 @@ check_consumers(CheckState *state)
 		TupleDesc	desc = SPI_tuptable->tupdesc;
 		char	   *name = SPI_getvalue(tuple, desc, 1);
 		Oid			relid = atooid(SPI_getvalue(tuple, desc, 2));
+		bool		appends = cdc_consumer_appends(name);
 		bool		runs = false;
+		StringInfoData problem;
 		ListCell   *lc;
 
 		foreach(lc, cdc_pipeline_list())
@@ -722,12 +727,18 @@ check_consumers(CheckState *state)
 			if (strcmp(pipeline->name, name) == 0)
 				runs = cdc_pipeline_problem(pipeline, &hint) == NULL;
 		}
+		initStringInfo(&problem);
+		appendStringInfo(&problem,
+						 "it has not run for a day, and keeps snapshots %s to %s of %s from expiring",
+						 SPI_getvalue(tuple, desc, 3),
+						 SPI_getvalue(tuple, desc, 4), relation_name(relid));
+		if (appends && !runs)
+			appendStringInfoString(&problem,
+								   "; should it be used again after it was dropped, it appends everything, so empty its target before");
 		report(state, LEVEL_WARNING,
-			   psprintf("consumer %s", quote_literal_cstr(name)),
-			   psprintf("it has not run for a day, and keeps snapshots %s to %s of %s from expiring",
-						SPI_getvalue(tuple, desc, 3),
-						SPI_getvalue(tuple, desc, 4), relation_name(relid)),
+			   psprintf("consumer %s", quote_literal_cstr(name)), problem.data,
 			   psprintf(runs ? "SELECT * FROM " CDC_SCHEMA ".run(%s)" :
+						appends ? "SELECT " CDC_SCHEMA ".drop_consumer(%s)" :
 						"SELECT " CDC_SCHEMA ".reset(%s)",
 						quote_literal_cstr(name)));
 	}

@@ -875,8 +875,8 @@ note_source(CdcConsumerRun *run, Source *source, List **sources)
  * what the query meant.
  */
 void
-cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result,
-					int64 meaning)
+cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyOptions *options,
+					const CdcApplyResult *result, int64 meaning)
 {
 	Consumer   *consumer = run->consumer;
 	List	   *sources = NIL;
@@ -896,7 +896,8 @@ cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyResult *result,
 	foreach(lc, consumer->sources)
 		note_source(run, lfirst(lc), &sources);
 	cdc_consumer_set_target(consumer->name, run->target,
-							consumer->last_run + 1, sources, meaning);
+							consumer->last_run + 1, sources, meaning,
+							options->append);
 	if (!run->repeated)
 		cdc_consumer_note_run(consumer->name, consumer->last_run + 1,
 							  run->full ? "full" : "incremental", result);

@@ -58,6 +58,7 @@ extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern int64 cdc_consumer_newest(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
+								const CdcApplyOptions *options,
 								const CdcApplyResult *result, int64 meaning);
 
 /*

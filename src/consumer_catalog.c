@@ -278,7 +278,7 @@ cdc_consumer_positions(const char *name)
 }
 
 /*
- * Find the row of a consumer whose second column is a given number.
+ * Find a row of a consumer of which a column has a given value.
  */
 static HeapTuple
 find_row(ConsumerScan *s, AttrNumber attno, Oid type_equal, Datum value)
@@ -549,11 +549,28 @@ cdc_consumer_any_target(const char *name, int64 run)
 }
 
 /*
+ * Is there a target that a consumer has appended to?
+ */
+bool
+cdc_consumer_appends(const char *name)
+{
+	ConsumerScan s;
+	HeapTuple	tuple;
+
+	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
+			   AccessShareLock, name);
+	tuple = find_row(&s, Anum_cdc_consumer_target_append, F_BOOLEQ,
+					 BoolGetDatum(true));
+	end_scan(&s);
+	return HeapTupleIsValid(tuple);
+}
+
+/*
  * Note that a target took part in a run of a consumer.
  */
 void
 cdc_consumer_set_target(const char *name, Oid target, int64 run,
-						List *sources, int64 meaning)
+						List *sources, int64 meaning, bool append)
 {
 	ConsumerScan s;
 	HeapTuple	tuple;
@@ -568,6 +585,7 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run,
 	values[Anum_cdc_consumer_target_run - 1] = Int64GetDatum(run);
 	values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
 	values[Anum_cdc_consumer_target_meaning - 1] = Int64GetDatum(meaning);
+	values[Anum_cdc_consumer_target_append - 1] = BoolGetDatum(append);
 
 	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
 			   RowExclusiveLock, name);

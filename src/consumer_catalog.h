@@ -39,13 +39,14 @@
 #define Anum_cdc_consumer_position_time		5
 
 /* cdc.consumer_target */
-#define Natts_cdc_consumer_target			6
+#define Natts_cdc_consumer_target			7
 #define Anum_cdc_consumer_target_consumer	1
 #define Anum_cdc_consumer_target_target		2
 #define Anum_cdc_consumer_target_fingerprint 3
 #define Anum_cdc_consumer_target_run		4
 #define Anum_cdc_consumer_target_sources	5
 #define Anum_cdc_consumer_target_meaning	6
+#define Anum_cdc_consumer_target_append		7
 
 /* One row of cdc.consumer, as far as runs need it */
 typedef struct CdcConsumerRow
@@ -90,8 +91,9 @@ extern void cdc_consumer_delete_position(const char *name, int32 table_id);
 extern bool cdc_consumer_fetch_target(const char *name, Oid target,
 									  CdcConsumerTarget *row);
 extern bool cdc_consumer_any_target(const char *name, int64 run);
+extern bool cdc_consumer_appends(const char *name);
 extern void cdc_consumer_set_target(const char *name, Oid target, int64 run,
-									List *sources, int64 meaning);
+									List *sources, int64 meaning, bool append);
 extern bool cdc_consumer_source_needed(const char *name, Oid target, int64 run,
 									   int32 table_id);
 extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,
