@@ -16,14 +16,14 @@ SELECT cdc.track('orders'), cdc.track('customer');
 
 -- what a run says, without its duration
 CREATE FUNCTION ran(j jsonb) RETURNS text LANGUAGE sql AS
-$$ SELECT j ->> 'mode' || ' ' || (j ->> 'ranges') || ' ' || concat_ws(' ', j ->> 'inserted',
+$$SELECT j ->> 'mode' || ' ' || (j ->> 'ranges') || ' ' || concat_ws(' ', j ->> 'inserted',
      j ->> 'updated', j ->> 'deleted', j ->> 'unchanged', j ->> 'missing', j ->> 'stale') $$;
 
 --
 -- First and later builds, nothing to do
 --
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$);
 SELECT ran(to_jsonb(r)) FROM cdc.dry_run('copy') r;
 SELECT count(*) FROM copy;
 SELECT count(*) FROM cdc.pipeline_runs WHERE name = 'copy';
@@ -104,7 +104,7 @@ TABLE active ORDER BY 1;
 -- the same by means of the option
 CREATE TABLE active2 (LIKE orders INCLUDING ALL);
 SELECT cdc.create_pipeline('active2', 'active2', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'active2') $$,
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'active2') $$,
   filter => $$ status = 'active' $$);
 SELECT ran(to_jsonb(r)) FROM cdc.run('active2') r;
 BEGIN;
@@ -143,7 +143,7 @@ SELECT count(*) FROM ((SELECT o.id, name, amount FROM orders o LEFT JOIN custome
 --
 SELECT mode, deleted FROM cdc.run('copy');
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, max_deletes => '1', replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, max_deletes => '1', replace => true);
 DELETE FROM orders WHERE id IN (11, 12);
 \set VERBOSITY default
 SELECT ran(to_jsonb(r)) FROM cdc.run('copy') r;
@@ -151,19 +151,19 @@ SELECT ran(to_jsonb(r)) FROM cdc.run('copy') r;
 SELECT count(*) FROM copy WHERE id IN (11, 12);
 SELECT deleted FROM cdc.dry_run('copy');
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, max_deletes => '90%', replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, max_deletes => '90%', replace => true);
 SELECT mode, deleted FROM cdc.run('copy');
 
 --
 -- The history of runs is bounded
 --
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, keep_runs => 2, replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, keep_runs => 2, replace => true);
 INSERT INTO orders VALUES (51, 1, 'active', 5);
 SELECT mode FROM cdc.run('copy');
 SELECT count(*), max(run_id) - min(run_id) AS span FROM cdc.pipeline_runs WHERE name = 'copy';
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, keep_runs => 0, replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') $$, keep_runs => 0, replace => true);
 INSERT INTO orders VALUES (52, 1, 'active', 5);
 SELECT mode FROM cdc.run('copy');
 SELECT count(*) FROM cdc.pipeline_runs WHERE name = 'copy';
@@ -172,7 +172,7 @@ SELECT count(*) FROM cdc.pipeline_runs WHERE name = 'copy';
 -- A changed definition builds the target anew; another limit does not
 --
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
 SELECT mode, deleted >= 0 AS d FROM cdc.run('copy');
 SELECT count(*) FROM copy WHERE id <= 20;
 
@@ -193,7 +193,7 @@ SELECT * FROM cdc.run_group('{copy}');
 \set VERBOSITY terse
 SELECT level, object, problem, fix FROM cdc.check() WHERE object ~ '^pipeline ';
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
 SELECT mode FROM cdc.run('copy');
 SELECT count(*) FROM cdc.check() WHERE object ~ '^pipeline ';
 -- dropped and made again: refused
@@ -201,7 +201,7 @@ DROP TABLE copy;
 CREATE TABLE copy (LIKE copy2 INCLUDING ALL);
 SELECT ran(to_jsonb(r)) FROM cdc.run('copy') r;
 SELECT cdc.create_pipeline('copy', 'copy', '{id}',
-  $$ SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
+  $$SELECT * FROM orders_changelog(identifiers => '{id}', consumer => 'copy') WHERE id > 20 OR _change_type = 'DELETE' $$, replace => true);
 SELECT mode FROM cdc.run('copy');
 -- a source that is tracked anew: built anew
 SELECT cdc.untrack('orders');
@@ -227,8 +227,8 @@ INSERT INTO c SELECT i, 1 + i % 5, 0 FROM generate_series(1, 20) i;
 SELECT cdc.track('p'), cdc.track('c');
 CREATE TABLE pt (id int PRIMARY KEY, v int);
 CREATE TABLE ct (id int PRIMARY KEY, p_id int NOT NULL REFERENCES pt, v int);
-SELECT cdc.create_pipeline('pt', 'pt', '{id}', $$ SELECT * FROM p_changelog(identifiers => '{id}', consumer => 'pt') $$),
-       cdc.create_pipeline('ct', 'ct', '{id}', $$ SELECT * FROM c_changelog(identifiers => '{id}', consumer => 'ct') $$);
+SELECT cdc.create_pipeline('pt', 'pt', '{id}', $$SELECT * FROM p_changelog(identifiers => '{id}', consumer => 'pt') $$),
+       cdc.create_pipeline('ct', 'ct', '{id}', $$SELECT * FROM c_changelog(identifiers => '{id}', consumer => 'ct') $$);
 SELECT name, mode, inserted FROM cdc.run_group('{ct,pt}');
 SELECT name, mode, inserted FROM cdc.run_group('{ct,pt,ct}');
 -- all parents go, others come, children move
@@ -276,8 +276,8 @@ CREATE TABLE src (id int PRIMARY KEY, v text);
 CREATE TABLE tgt (id int PRIMARY KEY, v text);
 INSERT INTO src VALUES (1, 'one');
 SELECT cdc.track('src');
-SELECT cdc.create_pipeline('mine', 'tgt', '{id}', $$ SELECT * FROM src_changelog(identifiers => '{id}', consumer => 'mine') $$);
-SELECT cdc.create_pipeline('not mine', 'pipeline.pt', '{id}', $$ SELECT 1 AS id, 'D' AS _change_type $$);
+SELECT cdc.create_pipeline('mine', 'tgt', '{id}', $$SELECT * FROM src_changelog(identifiers => '{id}', consumer => 'mine') $$);
+SELECT cdc.create_pipeline('not mine', 'pipeline.pt', '{id}', $$SELECT 1 AS id, 'D' AS _change_type $$);
 SELECT search_path FROM cdc.pipelines;
 RESET ROLE;
 SET ROLE regress_cdc_pipe_other;
@@ -378,25 +378,25 @@ SELECT cdc.create_pipeline('x', NULL, '{id}', 'SELECT 1');
 SELECT cdc.create_pipeline('x', 'pt', '{id}', NULL);
 SELECT cdc.create_pipeline('', 'pt', '{id}', 'SELECT 1');
 SELECT cdc.create_pipeline('x', 'pt', NULL, 'TABLE p');
-SELECT cdc.create_pipeline('x', 'pt', '{nope}', $$ SELECT *, 'I' AS _change_type FROM p $$);
+SELECT cdc.create_pipeline('x', 'pt', '{nope}', $$SELECT *, 'I' AS _change_type FROM p $$);
 SELECT cdc.create_pipeline('x', 'pt', '{id}', 'SELECT 1 AS id');
 SELECT cdc.create_pipeline('x', 'pt', '{id}', 'SELECT FROM nope');
 SELECT cdc.create_pipeline('x', 'pt', '{id}', 'SELECT 1; SELECT 2');
-SELECT cdc.create_pipeline('x', 'pt', '{id}', $$ SELECT *, 'I' AS _change_type FROM p $$, filter => 'nope');
-SELECT cdc.create_pipeline('x', 'pt', '{id}', $$ SELECT *, 'I' AS _change_type FROM p $$, max_deletes => 'many');
-SELECT cdc.create_pipeline('x', 'pt', '{id}', $$ SELECT *, 'I' AS _change_type FROM p $$, keep_runs => -1);
+SELECT cdc.create_pipeline('x', 'pt', '{id}', $$SELECT *, 'I' AS _change_type FROM p $$, filter => 'nope');
+SELECT cdc.create_pipeline('x', 'pt', '{id}', $$SELECT *, 'I' AS _change_type FROM p $$, max_deletes => 'many');
+SELECT cdc.create_pipeline('x', 'pt', '{id}', $$SELECT *, 'I' AS _change_type FROM p $$, keep_runs => -1);
 CREATE TEMP TABLE temporary (id int PRIMARY KEY);
-SELECT cdc.create_pipeline('x', 'temporary', '{id}', $$ SELECT id, 'I' AS _change_type FROM p $$);
-SELECT cdc.create_pipeline('pt', 'pt', '{id}', $$ SELECT *, 'I' AS _change_type FROM p $$);
+SELECT cdc.create_pipeline('x', 'temporary', '{id}', $$SELECT id, 'I' AS _change_type FROM p $$);
+SELECT cdc.create_pipeline('pt', 'pt', '{id}', $$SELECT *, 'I' AS _change_type FROM p $$);
 SELECT cdc.run('nope');
 SELECT cdc.dry_run('nope');
 SELECT cdc.drop_pipeline('nope');
 -- a query that reads nothing through the consumer
-SELECT cdc.create_pipeline('x', 'pt', '{id}', $$ SELECT *, 'I' AS _change_type FROM p $$);
+SELECT cdc.create_pipeline('x', 'pt', '{id}', $$SELECT *, 'I' AS _change_type FROM p $$);
 SELECT cdc.run('x');
 -- append
 CREATE TABLE audit (id int, v int, _change_type text);
-SELECT cdc.create_pipeline('x', 'audit', NULL, $$ SELECT id, v, _change_type FROM p_changelog(mode => 'all', identifiers => '{id}', consumer => 'x') $$,
+SELECT cdc.create_pipeline('x', 'audit', NULL, $$SELECT id, v, _change_type FROM p_changelog(mode => 'all', identifiers => '{id}', consumer => 'x') $$,
   append => true, replace => true);
 SELECT mode, inserted FROM cdc.run('x');
 UPDATE p SET v = 9 WHERE id = 11;
@@ -412,7 +412,7 @@ CREATE TABLE src_copy (LIKE src INCLUDING ALL);
 INSERT INTO src VALUES (1, 1);
 INSERT INTO src_new VALUES (2, 2);
 SELECT cdc.track(r) FROM (VALUES ('src'::regclass), ('src_new')) v(r);
-SELECT cdc.create_pipeline('s', 'src_copy', '{id}', $$ SELECT * FROM src_changelog(identifiers => '{id}', consumer => 's') $$);
+SELECT cdc.create_pipeline('s', 'src_copy', '{id}', $$SELECT * FROM src_changelog(identifiers => '{id}', consumer => 's') $$);
 SELECT mode FROM cdc.run('s');
 ALTER TABLE src RENAME TO src_old;
 SELECT mode FROM cdc.run('s');
@@ -431,7 +431,7 @@ CREATE TABLE z_copy (id int PRIMARY KEY);
 INSERT INTO regress_cdc_one.z VALUES (1);
 INSERT INTO regress_cdc_two.z VALUES (2);
 SELECT cdc.track(r) FROM (VALUES ('regress_cdc_one.z'::regclass), ('regress_cdc_two.z')) v(r);
-SELECT cdc.create_pipeline('z', 'z_copy', '{id}', $$ SELECT * FROM regress_cdc_one.z_changelog(identifiers => '{id}', consumer => 'z') $$);
+SELECT cdc.create_pipeline('z', 'z_copy', '{id}', $$SELECT * FROM regress_cdc_one.z_changelog(identifiers => '{id}', consumer => 'z') $$);
 SELECT mode FROM cdc.run('z');
 ALTER SCHEMA regress_cdc_one RENAME TO regress_cdc_three;
 ALTER SCHEMA regress_cdc_two RENAME TO regress_cdc_one;

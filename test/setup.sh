@@ -303,21 +303,48 @@ cdc_outer()
 # The inner run
 # ----------
 
-# Copies the server's installation, where that is one tree, and sets PG_CONFIG
-# to the copy's: PostgreSQL finds its files relative to its programs.  This is
-# how an extension can be tried without a trace where the server cannot be told
-# to look for extensions elsewhere.
+# Tells whether the server's installation can be copied: it is one tree, or laid
+# out as Debian does, and not mixed with other programs.  Sets cdc_server_root
+# to the directory that all of it is in, and cdc_server_dirs to what is to be
+# copied from there.
+cdc_can_copy_server()
+{
+	local bindir dir
+
+	bindir=$(readlink -f "$("$PG_CONFIG" --bindir)")
+	cdc_server_root=$(dirname "$bindir")
+	cdc_server_dirs=("$cdc_server_root")
+	case $cdc_server_root in
+		/ | /usr | /usr/local) return 1 ;;
+	esac
+	for dir in --pkglibdir --sharedir --includedir-server
+	do
+		dir=$(readlink -f "$("$PG_CONFIG" "$dir")")
+		[[ $dir == "${cdc_server_dirs[0]}"/* ]] || cdc_server_dirs+=("$dir")
+		while [ "$cdc_server_root" != / ] && [[ $dir != "$cdc_server_root"/* ]]
+		do
+			cdc_server_root=$(dirname "$cdc_server_root")
+		done
+	done
+	[ "$cdc_server_root" != / ]
+}
+
+# Copies the server's installation and sets PG_CONFIG to the copy's: PostgreSQL
+# finds its files relative to its programs.  This is how an extension can be
+# tried without a trace where the server cannot be told to look for extensions
+# elsewhere.
 cdc_copy_server()
 {
-	local prefix
+	local bindir dir copy
 
-	prefix=$(dirname "$(readlink -f "$("$PG_CONFIG" --bindir)")")
-	case $("$PG_CONFIG" --sharedir)$'\n'$("$PG_CONFIG" --pkglibdir) in
-		"$prefix"/*$'\n'"$prefix"/*) ;;
-		*) cdc_die "do not know how to use $PG_CONFIG without installing into it" ;;
-	esac
-	cp -a "$prefix" "$CDC_WORK/server"
-	PG_CONFIG=$CDC_WORK/server/bin/pg_config
+	bindir=$(readlink -f "$("$PG_CONFIG" --bindir)")
+	for dir in "${cdc_server_dirs[@]}"
+	do
+		copy=$CDC_WORK/server${dir#"$cdc_server_root"}
+		mkdir -p "$copy"
+		cp -a "$dir/." "$copy"
+	done
+	PG_CONFIG=$CDC_WORK/server${bindir#"$cdc_server_root"}/pg_config
 }
 
 # Builds the extension with the given settings for make and installs it in the
@@ -331,13 +358,17 @@ cdc_build()
 	then
 		# a feature of Debian's packages before 18
 		cdc_settings="extension_destdir = '$stage'"
+	elif cdc_can_copy_server
+	then
+		cdc_copy_server
+		stage=
 	elif "$("$PG_CONFIG" --bindir)/postgres" -C extension_control_path -D "$CDC_WORK/data" > /dev/null 2>&1
 	then
+		# 18 and newer; but pg_upgrade does not look there for libraries
 		cdc_settings="extension_control_path = '$stage$("$PG_CONFIG" --sharedir):\$system'
 dynamic_library_path = '$stage$("$PG_CONFIG" --pkglibdir):\$libdir'"
 	else
-		cdc_copy_server
-		stage=
+		cdc_die "do not know how to use $PG_CONFIG without installing into it"
 	fi
 	cdc_make=(make -s with_llvm=no PG_CONFIG="$PG_CONFIG")
 	"${cdc_make[@]}" -j "$(nproc)" "$@" all

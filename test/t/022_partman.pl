@@ -23,11 +23,10 @@ $node->start;
 my $version = $node->safe_psql('postgres',
 	"SELECT default_version FROM pg_available_extensions WHERE name = 'pg_partman'"
 );
-if ($version !~ /^4\./)
+if ($version eq '')
 {
 	$node->stop;
-	plan skip_all => $version eq '' ?
-	  'pg_partman is not installed' : "pg_partman $version is not known";
+	plan skip_all => 'pg_partman is not installed';
 }
 
 # Roles as pg_partman's documentation says: not superusers
@@ -52,10 +51,12 @@ sub partman
 		extra_params => [ '-U', 'partman' ]);
 }
 
+# version 5 knows native partitioning only
+my $native = $version =~ /^4\./ ? q{p_type := 'native',} : '';
 partman(
-	q{
+	qq{
 CREATE TABLE app.ev (id bigint NOT NULL, v text, PRIMARY KEY (id)) PARTITION BY RANGE (id);
-SELECT partman.create_parent('app.ev', 'id', 'native', '100', p_premake := 2);
+SELECT partman.create_parent('app.ev', 'id', $native p_interval := '100', p_premake := 2);
 INSERT INTO app.ev SELECT i, 'before' FROM generate_series(1, 150) i;
 SELECT cdc.track('app.ev');
 CREATE TABLE app.copies (s bigint, e app.ev);
