@@ -52,6 +52,8 @@ $node->command_ok([ 'pg_dump', '-Fc', '-f', $archive, $node->connstr('postgres')
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 $node->command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $archive ], 'restore');
 is($node->safe_psql('restored', q{SELECT snapshot FROM cdc.position('c')}), '1', 'the position is there');
+is($node->safe_psql('restored', 'SELECT fingerprint FROM cdc.consumer_target'),
+	'0', 'the target is not taken for the one that was dumped');
 
 # what the target has is not what the consumer has put there
 $node->safe_psql('restored', q{DELETE FROM copy WHERE id = 1; INSERT INTO copy VALUES (9, 'nine')});
