@@ -13,7 +13,8 @@
 #	BENCH_SCALE		divides the numbers of rows, 1 by default
 #	BENCH_BIG_ROWS	rows of the big table, 10000000 by default
 #	BENCH_SECONDS	how long a run of pgbench takes, 10 by default
-#	BENCH_NO_PEERS	if set, other extensions are not measured
+#	BENCH_NO_PEERS	if set, other extensions are not measured; RESULTS.md keeps
+#					what it says of them
 #	BENCH_VERBOSE	if set, each measured value is printed
 #	BENCH_WRITE		if set, RESULTS.md is written in any case
 
@@ -84,6 +85,26 @@ table()
 	}' "$bench_dir/$1.rows"
 }
 
+# What RESULTS.md says of other extensions, where they are not measured now.
+earlier_peers()
+{
+	[ -n "${BENCH_NO_PEERS:-}" ] && [ -f test/bench/RESULTS.md ] || return 0
+	awk '
+		/^- Date: / { date = $3 }
+		/^## / { own = $0 ~ /^## Other extensions/; peers = own || $0 ~ /^## Peers/ }
+		own && /^From a run of / { date = $5; sub(/[:,.]$/, "", date) }
+		peers && /\| (table_log|periods): / { lines = lines $0 "\n" }
+		END {
+			if (lines == "")
+				exit
+			printf "\n## Other extensions, compared with the untracked table\n\n"
+			printf "From a run of %s.\n\n", date
+			print "| what | measured | compared with | ratio (min-max) | ratio of medians | goal | |"
+			print "|---|---|---|---|---|---|---|"
+			printf "%s", lines
+		}' test/bench/RESULTS.md
+}
+
 {
 	echo '# Benchmark results'
 	echo
@@ -104,6 +125,7 @@ table()
 	echo 'of neighbouring runs.'
 	table goals 'Goals'
 	table peers 'Peers, compared with the untracked table'
+	earlier_peers
 	table more 'Also measured'
 	if [ -s "$bench_dir/notes" ]
 	then
