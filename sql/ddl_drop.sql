@@ -167,6 +167,21 @@ DROP TABLE rep;
 RESET session_replication_role;
 SELECT count(*) FROM left_behind l JOIN before b ON l = b;
 
+-- a session that has written to many tables does not keep what it knew of them
+CREATE PROCEDURE come_and_go(tables int) LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. tables LOOP
+    CREATE TABLE short_lived (id int);
+    PERFORM cdc.track('short_lived');
+    INSERT INTO short_lived VALUES (i);
+    COMMIT;
+    DROP TABLE short_lived;
+    COMMIT;
+  END LOOP;
+END $$;
+CALL come_and_go(100);
+SELECT count(*) < 90 AS freed FROM pg_backend_memory_contexts WHERE name = 'cdc_changelog log map';
+
 SET client_min_messages = warning;
 DROP SCHEMA ddl_drop CASCADE;
 DROP OWNED BY regress_cdc_drop;

@@ -61,6 +61,9 @@
 /* Cache entries that are found without a search */
 #define RECENT_ENTRIES	16
 
+/* So many entries may be invalid before they are removed */
+#define MAX_STALE	64
+
 /* What is known of a relation that a capture trigger fires on */
 typedef struct CaptureEntry
 {
@@ -85,11 +88,14 @@ typedef struct TransitionReader
 } TransitionReader;
 
 static HTAB *capture_cache = NULL;
+static CaptureEntry *recent[RECENT_ENTRIES];
+static int	nstale = 0;			/* entries invalidated since the last removal */
 
 PG_FUNCTION_INFO_V1(cdc_capture);
 
 static void relcache_callback(Datum arg, Oid relid);
 static CaptureEntry *lookup_entry(Relation rel);
+static void remove_stale(void);
 static void fill_entry(CaptureEntry *entry, Relation rel);
 static void mark_gap(CaptureEntry *entry, Relation rel);
 static void capture_statement(CaptureEntry *entry, TriggerData *trigdata);
@@ -114,10 +120,14 @@ relcache_callback(Datum arg, Oid relid)
 	hash_seq_init(&status, capture_cache);
 	while ((entry = hash_seq_search(&status)) != NULL)
 	{
-		if (relid == InvalidOid || relid == entry->relid ||
-			relid == entry->tracked.relid ||
-			relid == entry->tracked.logrelid)
+		if (entry->valid &&
+			(relid == InvalidOid || relid == entry->relid ||
+			 relid == entry->tracked.relid ||
+			 relid == entry->tracked.logrelid))
+		{
 			entry->valid = false;
+			nstale++;
+		}
 	}
 }
 
@@ -127,12 +137,11 @@ relcache_callback(Datum arg, Oid relid)
 static CaptureEntry *
 lookup_entry(Relation rel)
 {
-	static CaptureEntry *recent[RECENT_ENTRIES];
 	Oid			relid = RelationGetRelid(rel);
 	CaptureEntry *entry;
 	bool		found;
 
-	/* row triggers come one after the other; entries are never removed */
+	/* row triggers come one after the other */
 	entry = recent[relid % RECENT_ENTRIES];
 	if (entry != NULL && entry->relid == relid && entry->valid)
 		return entry;
@@ -151,6 +160,8 @@ lookup_entry(Relation rel)
 		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
 	}
 
+	if (nstale > MAX_STALE)
+		remove_stale();
 	entry = hash_search(capture_cache, &relid, HASH_ENTER, &found);
 	if (!found)
 	{
@@ -164,6 +175,31 @@ lookup_entry(Relation rel)
 		fill_entry(entry, rel);
 	recent[relid % RECENT_ENTRIES] = entry;
 	return entry;
+}
+
+/*
+ * Remove the invalid entries: nobody asks for a dropped table again, and so
+ * nothing else frees what is known of it.
+ *
+ * Captures are not nested, so no entry is in use when one is looked up.
+ */
+static void
+remove_stale(void)
+{
+	HASH_SEQ_STATUS status;
+	CaptureEntry *entry;
+
+	memset(recent, 0, sizeof(recent));
+	nstale = 0;
+	hash_seq_init(&status, capture_cache);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->valid)
+			continue;
+		if (entry->context)
+			MemoryContextDelete(entry->context);
+		hash_search(capture_cache, &entry->relid, HASH_REMOVE, NULL);
+	}
 }
 
 /*
