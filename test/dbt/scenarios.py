@@ -72,7 +72,7 @@ CREATE TABLE app.control (name text PRIMARY KEY);
 CREATE FUNCTION app.pause() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     IF EXISTS (SELECT FROM app.control WHERE name = 'sleep') THEN
-        PERFORM pg_sleep(60);
+        PERFORM pg_sleep(36000);
     END IF;
     RETURN true;
 END $$;
@@ -300,7 +300,7 @@ def killed_run():
         control("sleep", True)
         process = dbt_process("run", "--select", "slow_orders", *refresh)
         try:
-            deadline = time.time() + 300
+            deadline = time.time() + 1800
             while psql("SELECT count(*) FROM pg_stat_activity WHERE datname = '%s' AND wait_event = 'PgSleep'" % DATABASE) == "0":
                 expect(process.poll() is None, "dbt ended by itself")
                 expect(time.time() < deadline, "dbt does not run the model")
@@ -309,7 +309,7 @@ def killed_run():
             process.send_signal(signal.SIGKILL)
             process.wait()
         control("sleep", False)
-        deadline = time.time() + 300
+        deadline = time.time() + 600
         while psql("SELECT count(*) FROM pg_stat_activity WHERE datname = '%s' AND wait_event = 'PgSleep'" % DATABASE) != "0":
             expect(time.time() < deadline, "the server goes on without dbt")
             time.sleep(0.1)
