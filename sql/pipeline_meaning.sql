@@ -29,7 +29,7 @@ CREATE VIEW content AS SELECT string_agg(id || ' ' || coalesce(v, '-'), ', ' ORD
 --
 -- An idle pipeline reads nothing, and writes nothing
 --
-SELECT pipeline($$ SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
+SELECT pipeline($$SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
 SELECT last_run_at AS at FROM cdc.consumers WHERE consumer = 'p' \gset
 SELECT mode, ranges FROM cdc.run('p');
 BEGIN;
@@ -56,7 +56,7 @@ SELECT cdc.drop_pipeline('idle');
 --
 -- Another function has the name
 --
-SELECT pipeline($$ SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
+SELECT pipeline($$SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
 ALTER FUNCTION one_changelog RENAME TO x;
 SELECT mode FROM cdc.run('p');
 ALTER FUNCTION two_changelog RENAME TO one_changelog;
@@ -74,7 +74,7 @@ SELECT content FROM content;
 -- earlier in the search_path
 CREATE FUNCTION meaning_first.one_changelog(start_snapshot bigint DEFAULT NULL, identifiers text[] DEFAULT NULL, consumer text DEFAULT NULL)
 RETURNS TABLE (id int, v text, _change_type text) LANGUAGE sql VOLATILE AS
-$$ SELECT id, v, _change_type FROM meaning.two_changelog(identifiers => identifiers, consumer => consumer) $$;
+$$SELECT id, v, _change_type FROM meaning.two_changelog(identifiers => identifiers, consumer => consumer) $$;
 SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
 -- in it, too, which is only seen by reading; that writes nothing as long as there is nothing new
@@ -83,13 +83,13 @@ SELECT mode, ranges FROM cdc.run('p');
 SELECT last_run_at = :'at' AS same FROM cdc.consumers WHERE consumer = 'p';
 SELECT count(*) FROM cdc.pipeline_runs WHERE name = 'p';
 CREATE FUNCTION meaning.inner_changelog() RETURNS TABLE (id int, v text, _change_type text) LANGUAGE sql AS
-$$ SELECT id, v, _change_type FROM meaning.two_changelog(identifiers => '{id}', consumer => 'p') $$;
+$$SELECT id, v, _change_type FROM meaning.two_changelog(identifiers => '{id}', consumer => 'p') $$;
 CREATE OR REPLACE FUNCTION meaning_first.one_changelog(start_snapshot bigint DEFAULT NULL, identifiers text[] DEFAULT NULL, consumer text DEFAULT NULL)
 RETURNS TABLE (id int, v text, _change_type text) LANGUAGE sql VOLATILE AS
-$$ SELECT * FROM meaning.inner_changelog() $$;
+$$SELECT * FROM meaning.inner_changelog() $$;
 SELECT mode FROM cdc.run('p');
 CREATE OR REPLACE FUNCTION meaning.inner_changelog() RETURNS TABLE (id int, v text, _change_type text) LANGUAGE sql AS
-$$ SELECT id, v, _change_type FROM meaning.one_changelog(identifiers => '{id}', consumer => 'p') $$;
+$$SELECT id, v, _change_type FROM meaning.one_changelog(identifiers => '{id}', consumer => 'p') $$;
 SELECT mode FROM cdc.run('p');
 SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
@@ -161,7 +161,7 @@ CREATE TABLE partner (id int PRIMARY KEY, name text);
 CREATE TABLE partner_new (id int PRIMARY KEY, name text);
 INSERT INTO partner VALUES (1, 'Ada');
 INSERT INTO partner_new VALUES (1, 'Eve'), (2, 'Bob');
-SELECT pipeline($$ SELECT id, p.name AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') LEFT JOIN partner p USING (id) $$);
+SELECT pipeline($$SELECT id, p.name AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') LEFT JOIN partner p USING (id) $$);
 UPDATE partner SET name = 'Ann';
 SELECT mode FROM cdc.run('p');
 ALTER TABLE partner RENAME TO partner_old;
@@ -170,7 +170,7 @@ SELECT mode FROM cdc.run('p');
 SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
 CREATE FUNCTION label(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT $1 || '!' $$;
-SELECT pipeline($$ SELECT id, label(v) AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
+SELECT pipeline($$SELECT id, label(v) AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
 SELECT mode FROM cdc.run('p');
 CREATE OR REPLACE FUNCTION label(text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT $1 || '?' $$;
 SELECT mode FROM cdc.run('p');
@@ -181,7 +181,7 @@ SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
 DROP FUNCTION meaning_first.label;
 ALTER TABLE target ADD COLUMN w text;
-SELECT pipeline($$ SELECT * FROM cdc.changelog('one', identifiers => '{id}', consumer => 'p')
+SELECT pipeline($$SELECT * FROM cdc.changelog('one', identifiers => '{id}', consumer => 'p')
   AS (id int, v text, w text, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz) $$);
 SELECT mode FROM cdc.run('p');
 CREATE TABLE meaning_first.one (LIKE one INCLUDING ALL);
@@ -192,7 +192,7 @@ SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
 DROP TABLE meaning_first.one;
 -- by a text, which is only seen by reading
-SELECT pipeline($$ SELECT * FROM cdc.changelog(to_regclass('one'), identifiers => '{id}', consumer => 'p')
+SELECT pipeline($$SELECT * FROM cdc.changelog(to_regclass('one'), identifiers => '{id}', consumer => 'p')
   AS (id int, v text, w text, _change_type text, _change_ordinal bigint, _commit_snapshot_id bigint, _commit_timestamp timestamptz) $$);
 SELECT mode FROM cdc.run('p');
 CREATE TABLE meaning_first.one (LIKE one INCLUDING ALL);
@@ -216,7 +216,7 @@ SELECT content FROM content;
 --
 -- Columns: those that are not used do not matter
 --
-SELECT pipeline($$ SELECT o.id, o.v, o._change_type FROM (one_changelog(identifiers => '{id}', consumer => 'p') o JOIN partner p USING (id)) $$);
+SELECT pipeline($$SELECT o.id, o.v, o._change_type FROM (one_changelog(identifiers => '{id}', consumer => 'p') o JOIN partner p USING (id)) $$);
 SELECT mode FROM cdc.run('p');
 ALTER TABLE one ADD COLUMN a int DEFAULT 5;
 ALTER TABLE one DROP COLUMN w;
@@ -240,7 +240,7 @@ SELECT mode FROM cdc.run('p');
 SELECT mode FROM cdc.run('p');
 SELECT content FROM content;
 -- a row as a whole has all of them
-SELECT pipeline($$ SELECT o.id, to_jsonb(o) ->> 'y' AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') o $$);
+SELECT pipeline($$SELECT o.id, to_jsonb(o) ->> 'y' AS v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') o $$);
 ALTER TABLE one RENAME COLUMN x TO y;
 SELECT mode FROM cdc.run('p');
 SELECT mode FROM cdc.run('p');
@@ -248,7 +248,7 @@ SELECT mode FROM cdc.run('p');
 --
 -- What looks different, but is not
 --
-SELECT pipeline($$ SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p')
+SELECT pipeline($$SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p')
   WHERE now() > '2020-01-01 00:00' AND now() <@ '[2020-01-01 00:00,)'::tstzrange AND now() >= 'today' $$);
 SET timezone = 'Asia/Tokyo';
 SET datestyle = 'German';
@@ -297,7 +297,7 @@ SELECT format('SELECT pipeline(%L)', q), 'SELECT mode FROM cdc.run(''p'')' FROM 
   (11, $$ SELECT id, lower(v) COLLATE "C" AS v, coalesce(nullif(_change_type, ''), greatest('x', 'y')) AS _change_type
           FROM changes NATURAL LEFT JOIN (SELECT 1 AS id, 'z' AS z) z WHERE v IS DISTINCT FROM z AND id::text::regtype IS NULL OR true $$)
   ) v (n, q) ORDER BY n \gexec
-SELECT pipeline($$ SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
+SELECT pipeline($$SELECT id, v, _change_type FROM one_changelog(identifiers => '{id}', consumer => 'p') $$);
 
 --
 -- cdc.apply_changelog always reads
