@@ -89,3 +89,78 @@ x
 \.
 COMMIT;
 SELECT v, _change_type, _change_ordinal FROM dup_changelog(1) ORDER BY 3, 1;
+
+-- Triggers that change a table after its rows were logged and before they are
+-- gone: of another table of the command, and one that sorts behind ours.  What
+-- they do is never seen, but for what they do to other tables.
+CREATE TABLE first (id int, v text);
+CREATE TABLE second (id int, v text);
+CREATE FUNCTION change_first() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO first VALUES (90, 'lost');
+  UPDATE first SET v = 'changed' WHERE id = 1;
+  DELETE FROM first WHERE id = 2;
+  BEGIN
+    DELETE FROM first;
+    RAISE EXCEPTION 'undone';
+  EXCEPTION WHEN raise_exception THEN NULL;
+  END;
+  INSERT INTO second VALUES (10, 'archived');
+  IF TG_RELNAME <> 'second' AND EXISTS (SELECT FROM second WHERE v = 'stop') THEN
+    RAISE EXCEPTION 'stop';
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TABLE third (id int);
+CREATE TRIGGER t BEFORE TRUNCATE ON third EXECUTE FUNCTION change_first();
+CREATE TRIGGER "~z" BEFORE TRUNCATE ON first EXECUTE FUNCTION change_first();
+INSERT INTO first VALUES (1, 'a'), (2, 'b');
+SELECT cdc.track('first'), cdc.track('second');
+TRUNCATE first, third;
+SELECT id, v, _change_type, _change_ordinal FROM first_changelog(0, mode => 'all') ORDER BY 4, 1, 3;
+SELECT id, v, _change_type, _change_ordinal FROM second_changelog(0, mode => 'all') ORDER BY 4, 1, 3;
+-- with changes before and after, and one that fails
+BEGIN;
+INSERT INTO first VALUES (1, 'before'), (2, 'before');
+TRUNCATE first;
+INSERT INTO first VALUES (1, 'after'), (2, 'after');
+INSERT INTO second VALUES (11, 'stop');
+DO $$
+BEGIN
+  TRUNCATE first, third;
+EXCEPTION WHEN raise_exception THEN
+  RAISE NOTICE '%', SQLERRM;
+END $$;
+UPDATE first SET v = 'later' WHERE id = 1;
+COMMIT;
+SELECT id, v, _change_type, _change_ordinal FROM first_changelog(1, mode => 'all') ORDER BY 4, 1, 3;
+SELECT id, v, _change_type, _change_ordinal FROM second_changelog(1, mode => 'all') ORDER BY 4, 1, 3;
+DELETE FROM second;
+-- a partition keeps its own time
+CREATE TABLE parts (id int, v text) PARTITION BY LIST (id);
+CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts2 PARTITION OF parts FOR VALUES IN (2);
+CREATE FUNCTION move_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE parts SET id = 2;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER "~z" BEFORE TRUNCATE ON parts1 EXECUTE FUNCTION move_row();
+INSERT INTO parts VALUES (1, 'a'), (2, 'b');
+SELECT cdc.track('parts');
+TRUNCATE parts1;
+SELECT * FROM parts ORDER BY id, v;
+SELECT id, v, _change_type, _change_ordinal FROM parts_changelog(0, mode => 'all') ORDER BY 4, 1, 3;
+-- a table that the transaction itself has made is emptied in place: no telling
+BEGIN;
+TRUNCATE first;
+INSERT INTO first VALUES (1, 'x');
+TRUNCATE first, third;
+INSERT INTO first VALUES (2, 'y');
+COMMIT;
+SELECT snapshot_id, kind, reason FROM cdc.snapshots('first') WHERE kind = 'gap';
+INSERT INTO first VALUES (3, 'z');
+SELECT id, v, _change_type, _change_ordinal FROM first_changelog() ORDER BY 4, 1, 3;
+SELECT * FROM cdc.verify('first');
+SELECT * FROM cdc.verify('second');
+SELECT * FROM cdc.verify('parts');

@@ -311,6 +311,8 @@ cdc_capture(PG_FUNCTION_ARGS)
 	{
 		if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 			capture_truncate(entry, trigdata->tg_relation);
+		else if (cdc_xact_truncating(&entry->tracked, trigdata->tg_relation))
+			 /* these rows are never seen */ ;
 		else if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 			capture_row(entry, trigdata);
 		else
@@ -610,7 +612,10 @@ static void
 capture_truncate(CaptureEntry *entry, Relation rel)
 {
 	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+	{
 		capture_content(entry->map, &entry->tracked, rel, false);
+		cdc_xact_truncate(cdc_xact_table(&entry->tracked), rel);
+	}
 	else
 		cdc_partition_truncate(rel, &entry->tracked);
 }

@@ -33,6 +33,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "storage/bufmgr.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -41,6 +42,7 @@
 #include "catalog.h"
 #include "cdc_changelog.h"
 #include "commit.h"
+#include "compat.h"
 #include "horizon.h"
 #include "notify.h"
 #include "segment.h"
@@ -53,6 +55,20 @@
 
 /* Increment of the sequence cdc.transaction_number */
 #define XACT_NUMBER_STEP	32
+
+/*
+ * A relation whose rows are logged as gone, because TRUNCATE is about to empty
+ * it.
+ */
+typedef struct XactTruncate
+{
+	struct XactTruncate *next;
+	Oid			relid;
+	Oid			relfilenode;	/* as long as it has this, it is not emptied */
+	bool		in_place;		/* or it is, and has this all the same */
+	int			depth;			/* of triggers */
+	TimestampTz statement;		/* when the client's command began */
+} XactTruncate;
 
 /* What one (sub)transaction has captured of one table */
 typedef struct XactLevel
@@ -70,6 +86,7 @@ typedef struct XactLevel
 	int			lent_at;		/* the rows were also written by an inner
 								 * subtransaction of this level; 0: not */
 	const char *gap;			/* why this is a gap, or NULL */
+	XactTruncate *truncates;	/* relations that were about to be emptied */
 } XactLevel;
 
 struct CdcXactTable
@@ -84,6 +101,7 @@ struct CdcXactTable
 static CdcXactTable *xact_tables = NULL;
 static int64 xact_number = 0;	/* 0 until drawn */
 static Size total_bytes = 0;	/* of all rows not yet written */
+static bool any_truncates = false;	/* in this transaction */
 
 static XactLevel *current_level(CdcXactTable *table);
 static void write_level(CdcXactTable *table, XactLevel *level,
@@ -324,6 +342,63 @@ cdc_xact_gap(CdcXactTable *table, const char *reason)
 }
 
 /*
+ * Our BEFORE TRUNCATE trigger has logged all rows of a relation as gone.  The
+ * triggers of other tables in the same command, and those that sort behind
+ * ours, have yet to fire, and may still change the relation.
+ */
+void
+cdc_xact_truncate(CdcXactTable *table, Relation rel)
+{
+	XactLevel  *level = current_level(table);
+	SubTransactionId subid = GetCurrentSubTransactionId();
+	XactTruncate *truncate;
+
+	truncate = MemoryContextAlloc(TopTransactionContext, sizeof(XactTruncate));
+	truncate->relid = RelationGetRelid(rel);
+	truncate->relfilenode = rel->rd_rel->relfilenode;
+	/* as ExecuteTruncateGuts() decides it */
+	truncate->in_place = rel->rd_createSubid == subid ||
+		cdc_relation_storage_subid(rel) == subid;
+	truncate->depth = DatumGetInt32(OidFunctionCall0(F_PG_TRIGGER_DEPTH));
+	truncate->statement = GetCurrentStatementStartTimestamp();
+	truncate->next = level->truncates;
+	level->truncates = truncate;
+	any_truncates = true;
+}
+
+/*
+ * Is a relation about to be emptied by a TRUNCATE that has been logged?  What
+ * is changed in it now never becomes visible, and must not be logged.
+ *
+ * A relation that the (sub)transaction itself has made keeps its storage when
+ * it is emptied, and then it cannot always be told whether that has happened.
+ * If in doubt, the transaction's snapshot becomes a gap.
+ */
+bool
+cdc_xact_truncating(const CdcTracked *tracked, Relation rel)
+{
+	CdcXactTable *table;
+
+	if (!any_truncates)
+		return false;
+
+	table = cdc_xact_table(tracked);
+	for (XactLevel *level = table->level; level; level = level->parent)
+		for (XactTruncate *t = level->truncates; t; t = t->next)
+		{
+			if (t->relid != RelationGetRelid(rel) ||
+				t->relfilenode != rel->rd_rel->relfilenode)
+				continue;
+			if (!t->in_place)
+				return true;
+			if (t->statement == GetCurrentStatementStartTimestamp() &&
+				t->depth < DatumGetInt32(OidFunctionCall0(F_PG_TRIGGER_DEPTH)))
+				cdc_xact_gap(table, "the table was changed by triggers while it was truncated");
+		}
+	return false;
+}
+
+/*
  * Append the waiting rows of a level to the log.  The level must be the
  * current (sub)transaction's.
  */
@@ -472,6 +547,14 @@ merge_level(CdcXactTable *table)
 	parent->deleted += level->deleted;
 	if (parent->gap == NULL)
 		parent->gap = level->gap;
+	while (level->truncates)
+	{
+		XactTruncate *truncate = level->truncates;
+
+		level->truncates = truncate->next;
+		truncate->next = parent->truncates;
+		parent->truncates = truncate;
+	}
 	for (int i = 0; i < level->runs.nruns; i++)
 		cdc_runs_add(&parent->runs, level->runs.runs[i].first,
 					 level->runs.runs[i].last);
@@ -606,8 +689,13 @@ bool
 cdc_xact_changed(const CdcTracked *tracked)
 {
 	for (CdcXactTable *table = xact_tables; table; table = table->next)
-		if (table->tracked.table_id == tracked->table_id && table->level)
-			return true;
+	{
+		if (table->tracked.table_id != tracked->table_id)
+			continue;
+		for (XactLevel *level = table->level; level; level = level->parent)
+			if (level->inserted > 0 || level->deleted > 0 || level->gap)
+				return true;
+	}
 	return false;
 }
 
@@ -669,6 +757,7 @@ xact_callback(XactEvent event, void *arg)
 			xact_tables = NULL;
 			xact_number = 0;
 			total_bytes = 0;
+			any_truncates = false;
 			break;
 		default:
 			break;

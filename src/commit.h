@@ -42,6 +42,8 @@ extern void cdc_xact_flush_all(void);
 extern void cdc_xact_flush_all_levels(void);
 extern void cdc_xact_log_rewritten(const CdcTracked *tracked);
 extern void cdc_xact_gap(CdcXactTable *table, const char *reason);
+extern void cdc_xact_truncate(CdcXactTable *table, Relation rel);
+extern bool cdc_xact_truncating(const CdcTracked *tracked, Relation rel);
 extern bool cdc_xact_changed(const CdcTracked *tracked);
 extern bool cdc_xact_own_rows(const CdcTracked *tracked, CdcOwnRows *own);
 

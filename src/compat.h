@@ -84,9 +84,11 @@
 #if PG_VERSION_NUM < 160000
 #define cdc_relation_new_storage(rel) \
 	((rel)->rd_firstRelfilenodeSubid != InvalidSubTransactionId)
+#define cdc_relation_storage_subid(rel) ((rel)->rd_newRelfilenodeSubid)
 #else
 #define cdc_relation_new_storage(rel) \
 	((rel)->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
+#define cdc_relation_storage_subid(rel) ((rel)->rd_newRelfilelocatorSubid)
 #endif
 
 /* 16: TRUNCATE can switch to the table's owner */
