@@ -7,9 +7,10 @@
   INSERT.  So one SELECT serves first and later builds.
 
   keys: columns that identify a row; by default those of meta.cdc.keys of the
-  source, seed or model, or else the primary key.
+  source, seed or model, or else the primary key.  Columns of the model's
+  unique_key that the table has are added to them, see identifiers below.
   mode: a mode of the changelog function, such as 'all'; by default 'latest'.
-  With neither keys nor a primary key the mode is 'net'.
+  Without any keys, or with an empty list of them, the mode is 'net'.
 #}
 {% macro changes(relation, keys=none, mode=none) %}
   {{ return(adapter.dispatch('changes', 'cdc')(relation, keys, mode)) }}
@@ -20,9 +21,10 @@
     {{ return(relation) }}
   {% endif %}
 
+  {% do cdc.refuse_reader() %}
   {% do cdc.refuse_rebuilt(relation) %}
   {% set function = cdc.changelog_function(relation) %}
-  {% set keys = cdc.as_list(keys) or cdc.keys_of(relation) %}
+  {% set keys = cdc.identifiers(relation, keys, mode) %}
   {% set arguments = [] %}
   {% if keys | length > 0 %}
     {% do arguments.append('identifiers => ' ~ cdc.literal_array(keys)) %}
@@ -119,6 +121,52 @@
       and i.indrelid = pg_catalog.to_regclass(" ~ cdc.literal(cdc.plain(relation)) ~ ")
     order by k.position") %}
   {{ return(found.columns[0].values() | list) }}
+{% endmacro %}
+
+{#
+  The identifiers that a table's changes are read with.
+
+  A row of the table that gets other values in columns of the model's key has to
+  leave one row of the target and come to another one.  The changelog tells both
+  (DELETE and INSERT) if these columns are among the identifiers, and only the
+  new one (UPDATE_AFTER) if not.
+#}
+{% macro identifiers(relation, keys, mode) %}
+  {% if mode == 'append_only' or (keys is not none and cdc.as_list(keys) | length == 0) %}
+    {{ return([]) }}
+  {% endif %}
+  {% set result = cdc.as_list(keys) or cdc.keys_of(relation) %}
+  {% set wanted = cdc.as_list(config.get('unique_key')) %}
+  {% if wanted | length > 0 %}
+    {% set found = run_query("select attname
+      from pg_catalog.pg_attribute
+      where attrelid = pg_catalog.to_regclass(" ~ cdc.literal(cdc.plain(relation)) ~ ")
+        and attnum > 0 and not attisdropped") %}
+    {% set have = found.columns[0].values() | list %}
+    {% set common = [] %}
+    {% for name in wanted if name in have %}
+      {% do common.append(name) %}
+    {% endfor %}
+    {% if result | length > 0 or common | length == wanted | length %}
+      {% set result = result + (common | reject('in', result) | list) %}
+    {% endif %}
+  {% endif %}
+  {{ return(result) }}
+{% endmacro %}
+
+{# Who reads changes has to move the position as well.  Others would read
+   everything each time, and never see a delete. #}
+{% macro refuse_reader() %}
+  {% if model is not defined or model.resource_type not in ('model', 'snapshot') %}
+    {{ return('') }}
+  {% endif %}
+  {% set kind = model.config.materialized %}
+  {% if kind in ('view', 'table', 'materialized_view', 'ephemeral', 'snapshot')
+      or (kind == 'incremental' and model.config.incremental_strategy != 'changelog') %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " cannot use cdc.changes: it is materialized as " ~ kind
+      ~ (" without incremental_strategy='changelog'" if kind == 'incremental' else '')
+      ~ ", which does not remember how far it has read. Use the materialization changelog, and write cdc.changes into the model itself, not into one that it selects from.") }}
+  {% endif %}
 {% endmacro %}
 
 {# Models that are built by renaming a new table lose their log each time. #}

@@ -204,6 +204,31 @@ def build_all():
     build("path:models/shop")
 
 
+class Models:
+    """Models that the project has for a while, text by name."""
+
+    def __init__(self, **texts):
+        self.texts = texts
+
+    def path(self, name):
+        return os.path.join(PROJECT, "models", name + ".sql")
+
+    def __enter__(self):
+        for name, text in self.texts.items():
+            with open(self.path(name), "w") as file:
+                file.write(text)
+
+    def __exit__(self, *unused):
+        for name in self.texts:
+            os.remove(self.path(name))
+
+
+def same(table, query):
+    """A table has to be what a recomputation gives."""
+    equal(psql("(SELECT * FROM {0} t EXCEPT ALL ({1})) UNION ALL (({1}) EXCEPT ALL SELECT * FROM {0} t)".format(table, query)),
+          "", "rows of %s that are too many or missing" % table)
+
+
 # ----------
 # Scenarios
 # ----------
@@ -606,6 +631,67 @@ def rewind():
     equal(build("orders_copy").message("orders_copy"), "APPLY 0 ins 0 upd 0 del", "status")
     dml()
     build("orders_copy")
+
+
+@scenario(main=True)
+def keys_of_rows_change():
+    psql("""ALTER TABLE app.orders ADD code text;
+        UPDATE app.orders SET code = 'c' || order_id;
+        CREATE TABLE app.plain (a int, b int);
+        INSERT INTO app.plain VALUES (1, 1), (2, 2), (NULL, 3);
+        SELECT cdc.track('app.plain')""")
+    orders = "{{ cdc.changes(source('app', 'orders')) }}"
+    with Models(
+            # the key of the target is not the one of the source
+            by_code="{{ config(unique_key='code', deduplicate=true) }} select code, amount_cents, _change_type, _change_ordinal from " + orders,
+            # it has more columns
+            by_both="{{ config(unique_key=['order_id', 'customer_id']) }} select order_id, customer_id, amount_cents, "
+                    "_change_type, _change_ordinal from " + orders,
+            # rows are summed up
+            by_customer="{{ config(unique_key='customer_id') }} with touched as (select distinct customer_id from " + orders +
+                        ") select t.customer_id, count(*) as orders, {{ cdc.keep_when('count(o.order_id) > 0', from_state=true) }} "
+                        "from touched t left join {{ source('app', 'orders') }} o using (customer_id) group by 1",
+            # the source has none
+            by_a="{{ config(unique_key='a') }} select * from "
+                 "{{ cdc.changes(api.Relation.create(schema='app', identifier='plain')) }}"):
+        models = ["by_code", "by_both", "by_customer", "by_a"]
+        dbt("run", "--select", *models)
+        psql("""UPDATE app.orders SET code = 'new' WHERE order_id = 1;
+            UPDATE app.orders SET customer_id = 19 WHERE order_id IN (2, 3);
+            UPDATE app.orders SET customer_id = 18 WHERE customer_id = 17;
+            BEGIN;
+            UPDATE app.orders SET code = 'other' WHERE order_id = 4;
+            UPDATE app.orders SET code = 'c4' WHERE order_id = 5;
+            COMMIT;
+            UPDATE app.plain SET b = 5 WHERE a = 1;
+            DELETE FROM app.plain WHERE a = 2;
+            UPDATE app.plain SET b = 4 WHERE a IS NULL""")
+        dbt("run", "--select", *models)
+        same("dw.by_code", "SELECT code, amount_cents FROM app.orders")
+        same("dw.by_both", "SELECT order_id, customer_id, amount_cents FROM app.orders")
+        same("dw.by_customer", "SELECT customer_id, count(*) FROM app.orders GROUP BY 1")
+        same("dw.by_a", "SELECT * FROM app.plain")
+
+
+@scenario(main=True)
+def changes_want_a_model_that_remembers():
+    text = "{{ config(%s) }} select * from {{ cdc.changes(source('app', 'customers')) }}"
+    with Models(
+            a_view=text % "materialized='view'",
+            a_table=text % "materialized='table'",
+            an_incremental=text % "materialized='incremental', unique_key='customer_id'",
+            an_ephemeral=text % "materialized='ephemeral'",
+            # half of it would be read through another consumer
+            on_ephemeral="{{ config(unique_key='order_id') }} with touched as (select order_id from "
+                         "{{ cdc.changes(source('app', 'orders')) }} union select order_id from "
+                         "{{ source('app', 'orders') }} join {{ ref('an_ephemeral') }} using (customer_id)) "
+                         "select t.order_id, c.name, {{ cdc.keep_when('o.order_id is not null', from_state=true) }} "
+                         "from touched t left join {{ source('app', 'orders') }} o using (order_id) "
+                         "left join {{ source('app', 'customers') }} c using (customer_id)"):
+        models = ["a_view", "a_table", "an_incremental", "on_ephemeral"]
+        result = dbt("run", "--select", *models, ok=False)
+        equal({name: result.nodes[name][0] for name in models}, {name: "error" for name in models}, "results")
+        expect("cannot use cdc.changes" in result.message("on_ephemeral"), "message")
 
 
 @scenario(main=True)
