@@ -5,14 +5,19 @@
     {% do cdc.require_extension() %}
     {% for node in (graph.sources.values() | list) + (graph.nodes.values() | list) %}
       {% if cdc.node_settings(node).get('track') and node.resource_type in ('source', 'seed', 'model', 'snapshot') %}
+        {# what is not said follows the project's settings, as in source() and ref() #}
+        {% set quoting = {} %}
+        {% for part, value in (node.get('quoting') or {}).items() if part != 'column' and value is not none %}
+          {% do quoting.update({part: value}) %}
+        {% endfor %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema,
           identifier=node.get('identifier') or node.get('alias') or node.name,
-          quote_policy=node.get('quoting') or {}) %}
+          quote_policy=quoting) %}
         {% if node.resource_type == 'model' %}
           {% do cdc.refuse_rebuilt(relation) %}
         {% endif %}
-        {% set name = cdc.plain(relation) %}
-        {% set found = run_query('select pg_catalog.to_regclass(' ~ cdc.literal(name) ~ ') is not null') %}
+        {% set name = relation.schema ~ '.' ~ relation.identifier %}
+        {% set found = run_query('select pg_catalog.to_regclass(' ~ cdc.literal(cdc.plain(relation)) ~ ') is not null') %}
         {% if not found.rows[0][0] %}
           {% do log('cdc: ' ~ name ~ ' does not exist', info=true) %}
         {% elif cdc.is_tracked(relation) %}
