@@ -21,9 +21,19 @@
   {{ return(result | join(', ')) }}
 {% endmacro %}
 
-{# A query with the model's columns that returns no row. #}
-{% macro no_rows(sql, columns) %}
-  {{ return('select ' ~ cdc.select_list(columns) ~ ' from (\n' ~ sql ~ '\n) as __cdc_query where false') }}
+{# A query with the columns of the target that returns no row: those of the model,
+   and with "history" those that tell when a version was valid. #}
+{% macro no_rows(sql, columns, names) %}
+  {% set list = [cdc.select_list(columns)] %}
+  {% if cdc.option('history') and not cdc.is_append() %}
+    {% set sequence = cdc.option('sequence_by') %}
+    {% set at = adapter.quote(sequence) if sequence is not none else 'null::bigint' %}
+    {% do list.append(at ~ ' as valid_from, ' ~ at ~ ' as valid_to') %}
+    {% if '_commit_timestamp' in names %}
+      {% do list.append('null::timestamptz as valid_from_time, null::timestamptz as valid_to_time') %}
+    {% endif %}
+  {% endif %}
+  {{ return('select ' ~ list | join(', ') ~ ' from (\n' ~ sql ~ '\n) as __cdc_query where false') }}
 {% endmacro %}
 
 {#
@@ -100,6 +110,7 @@
   {% if keys | length == 0 %}
     {{ exceptions.raise_compiler_error("The incremental strategy changelog needs a unique_key") }}
   {% endif %}
+  {% do cdc.refuse_sample() %}
   {% if flags.EMPTY %}
     {{ return('select 0 as inserted where false') }}
   {% endif %}

@@ -9,7 +9,8 @@
   keys: columns that identify a row; by default those of meta.cdc.keys of the
   source, seed or model, or else the primary key.  Columns of the model's
   unique_key that the table has are added to them, see identifiers below.
-  mode: a mode of the changelog function, such as 'all'; by default 'latest'.
+  mode: a mode of the changelog function, such as 'all'; by default 'latest', and
+  'all' for a model with "history".
   Without any keys, or with an empty list of them, the mode is 'net'.
 #}
 {% macro changes(relation, keys=none, mode=none) %}
@@ -24,6 +25,9 @@
   {% do cdc.refuse_reader() %}
   {% do cdc.refuse_rebuilt(relation) %}
   {% set function = cdc.changelog_function(relation) %}
+  {% if mode is none and cdc.option('history') %}
+    {% set mode = 'all' %}
+  {% endif %}
   {% set keys = cdc.identifiers(relation, keys, mode) %}
   {% set arguments = [] %}
   {% if keys | length > 0 %}

@@ -23,6 +23,8 @@
     {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " has the mode append and cannot have a unique_key") }}
   {% endif %}
 
+  {% do cdc.refuse_sample() %}
+
   {% do drop_relation_if_exists(load_cached_relation(intermediate)) %}
   {% do drop_relation_if_exists(load_cached_relation(backup)) %}
 
@@ -38,14 +40,26 @@
   {% for name in ('_change_type', '_change_ordinal') if name in names and not append %}
     {% do changes.append(name) %}
   {% endfor %}
+  {% if cdc.option('history') and '_commit_timestamp' in names and not append %}
+    {% do changes.append('_commit_timestamp') %}
+  {% endif %}
 
   {% set usable = existing is not none and existing.type == 'table' %}
   {% set rebuild = not usable or should_full_refresh() %}
   {% set in_place = false %}
-  {% if usable and rebuild and not append and cdc.is_tracked(target) %}
+  {% set contract = config.get('contract') %}
+  {% set contract = contract and contract.enforced %}
+  {% set temp = make_temp_relation(target) %}
+  {% set followed = usable and rebuild and not append and cdc.is_tracked(target) %}
+  {% if followed or not rebuild %}
+    {% do run_query(cdc.create_temp_sql(temp, cdc.no_rows(sql, data, names))) %}
+  {% endif %}
+  {% if followed %}
     {# others follow this table: it stays, and gets what is different #}
     {% set have = adapter.get_columns_in_relation(existing) | map(attribute='name') | list %}
-    {% if have | sort == data | sort %}
+    {% set want = adapter.get_columns_in_relation(temp) | map(attribute='name') | list %}
+    {% if have | sort == want | sort
+        and (contract or not check_for_schema_changes(temp, existing)['schema_changed']) %}
       {% set in_place = true %}
       {% set rebuild = false %}
     {% else %}
@@ -55,20 +69,24 @@
 
   {% if rebuild %}
     {% call statement('cdc_create') %}
-      {{ get_create_table_as_sql(False, intermediate, cdc.no_rows(sql, data)) }}
+      {{ get_create_table_as_sql(False, intermediate, cdc.no_rows(sql, data, names)) }}
     {% endcall %}
     {% do create_indexes(intermediate) %}
     {% set applied_to = intermediate %}
     {% set columns = data + changes %}
   {% else %}
     {% set applied_to = target %}
-    {% set temp = make_temp_relation(target) %}
-    {% do run_query(cdc.create_temp_sql(temp, cdc.no_rows(sql, data))) %}
-    {% set contract = config.get('contract') %}
-    {% if not contract or not contract.enforced %}
+    {% if not contract %}
       {% do adapter.expand_target_column_types(from_relation=temp, to_relation=target) %}
     {% endif %}
-    {% do process_schema_changes(on_schema_change, temp, existing) %}
+    {% if append %}
+      {% do cdc.refuse_to_append_again(target) %}
+    {% elif not flags.EMPTY and not cdc.option('history') %}
+      {% do cdc.refill_if_columns_change(on_schema_change, temp, existing) %}
+    {% endif %}
+    {% if not flags.EMPTY %}
+      {% do process_schema_changes(on_schema_change, temp, existing) %}
+    {% endif %}
     {% set have = adapter.get_columns_in_relation(existing) | map(attribute='name') | list %}
     {% set columns = [] %}
     {% for name in data if name in have %}
@@ -76,16 +94,17 @@
     {% endfor %}
     {% set columns = columns + changes %}
   {% endif %}
+  {% set reset = rebuild or in_place %}
 
   {% if flags.EMPTY %}
     {% call noop_statement('main', 'EMPTY', 'EMPTY', 0) %}
       {{ sql }}
     {% endcall %}
   {% else %}
-    {% set counts = cdc.run_apply(applied_to, sql, columns, keys, rebuild or in_place) %}
+    {% set counts = cdc.run_apply(applied_to, sql, columns, keys, reset) %}
     {% set message = 'APPLY ' ~ counts[0] ~ ' ins ' ~ counts[1] ~ ' upd ' ~ counts[2] ~ ' del' %}
     {% call noop_statement('main', message, 'APPLY', counts[0] + counts[1] + counts[2]) %}
-      {{ cdc.apply_sql(applied_to, sql, columns, keys, rebuild or in_place) }}
+      {{ cdc.apply_sql(applied_to, sql, columns, keys, reset) }}
     {% endcall %}
   {% endif %}
 
@@ -116,6 +135,38 @@
 
   {{ return({'relations': [target]}) }}
 {% endmaterialization %}
+
+{# Where columns of the target are going to be new or of another type, all rows
+   want values in them: the consumer forgets what it has read.  It does so first,
+   for where dbt makes no transactions the build may end in between. #}
+{% macro refill_if_columns_change(on_schema_change, temp, existing) %}
+  {% if on_schema_change in ('append_new_columns', 'sync_all_columns') %}
+    {% set difference = check_for_schema_changes(temp, existing) %}
+    {% if difference['source_not_in_target'] | length > 0
+        or (on_schema_change == 'sync_all_columns' and difference['new_target_types'] | length > 0) %}
+      {% do run_query('select cdc.reset(consumer) from (select distinct consumer from cdc.consumers where consumer = '
+        ~ cdc.literal(cdc.consumer()) ~ ') as c') %}
+    {% endif %}
+  {% endif %}
+{% endmacro %}
+
+{# With a sample of the sources, rows that are not in it would pass for deleted. #}
+{% macro refuse_sample() %}
+  {% if invocation_args_dict.get('sample') or invocation_args_dict.get('SAMPLE') %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " cannot be built with --sample: rows outside of the sample would look like deleted ones. Leave the model out with --exclude.") }}
+  {% endif %}
+{% endmacro %}
+
+{# Rows that a table got under another name of the model, or before the consumer
+   was removed, would be appended a second time. #}
+{% macro refuse_to_append_again(relation) %}
+  {% set found = run_query("select not exists (select from cdc.position(" ~ cdc.literal(cdc.consumer()) ~ "))
+    and exists (select from " ~ cdc.plain(relation) ~ ")") %}
+  {% if found.rows[0][0] %}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " appends to table " ~ cdc.plain(relation)
+      ~ ", which has rows already, but is not known to have read anything: everything would be appended once more. Was the model renamed, or its consumer removed? Give it another alias, or run it with --full-refresh to build the table anew.") }}
+  {% endif %}
+{% endmacro %}
 
 {# dbt's own macro would ask for the columns of the contract. #}
 {% macro create_temp_sql(relation, sql) %}

@@ -695,6 +695,85 @@ def changes_want_a_model_that_remembers():
 
 
 @scenario(main=True)
+def new_columns_get_their_values():
+    text = "{{ config(unique_key='customer_id', on_schema_change='%s') }} select * from {{ cdc.changes(source('app', 'customers')) }}"
+    few = "{{ config(unique_key='customer_id', on_schema_change='append_new_columns') }} " \
+          "select customer_id, %s _change_type, _change_ordinal from {{ cdc.changes(source('app', 'customers')) }}"
+    models = ["appended", "synchronized", "computed"]
+    with Models(appended=text % "append_new_columns", synchronized=text % "sync_all_columns", computed=few % ""):
+        dbt("run", "--select", *models)
+    psql("ALTER TABLE app.customers ADD level int DEFAULT 5; UPDATE app.customers SET level = 6 WHERE customer_id = 2")
+    with Models(appended=text % "append_new_columns", synchronized=text % "sync_all_columns", computed=few % "upper(name) as upper,"):
+        dbt("run", "--select", *models)
+        for table in models:
+            same("dw." + table, "SELECT customer_id, upper(name) FROM app.customers" if table == "computed"
+                 else "SELECT * FROM app.customers")
+        dml()
+        result = dbt("run", "--select", *models)
+        equal(result.message("appended"), "APPLY 0 ins 1 upd 0 del", "status")
+
+
+@scenario(main=True)
+def audit_is_not_appended_twice():
+    text = "{{ config(mode='append', alias='audit') }} select order_id, _change_type from " \
+           "{{ cdc.changes(source('app', 'orders'), mode='all') }}"
+    with Models(audit_a=text):
+        dbt("run", "--select", "audit_a")
+        psql("SELECT cdc.untrack('app.orders'); SELECT cdc.track('app.orders')")
+        dbt("run", "--select", "audit_a", ok=False)
+        equal(psql("SELECT count(*) FROM dw.audit"), "100", "rows after the source was tracked anew")
+        dbt("run", "--full-refresh", "--select", "audit_a")
+        psql("DELETE FROM app.orders WHERE order_id = 1")
+        dbt("run", "--select", "audit_a")
+    with Models(audit_b=text):
+        result = dbt("run", "--select", "audit_b", ok=False)
+        expect("once more" in result.message("audit_b"), "message")
+        equal(psql("SELECT count(*) FROM dw.audit"), "101", "rows after the model was renamed")
+
+
+# an option from 1.10 on
+@scenario()
+def samples_are_refused():
+    build("orders_copy")
+    result = dbt("run", "--sample", "1 day", "--select", "orders_copy", ok=False)
+    expect("--sample" in result.message("orders_copy"), "message")
+
+
+@scenario(main=True)
+def full_refresh_of_tracked_model_with_other_types():
+    text = "{{ config(unique_key='order_id', track=true) }} select order_id, amount_cents / 7%s as share, " \
+           "_change_type, _change_ordinal from {{ cdc.changes(source('app', 'orders')) }}"
+    with Models(shares=text % ""):
+        dbt("run", "--select", "shares")
+        oid = psql("SELECT 'dw.shares'::regclass::oid")
+        dbt("run", "--full-refresh", "--select", "shares")
+        equal(psql("SELECT 'dw.shares'::regclass::oid"), oid, "table")
+    with Models(shares=text % ".0"):
+        dbt("run", "--full-refresh", "--select", "shares")
+        same("dw.shares", "SELECT order_id, amount_cents / 7.0 FROM app.orders")
+        equal(psql("SELECT count(*) FROM cdc.tracked_tables WHERE relation = 'dw.shares'::regclass"), "1", "tracked")
+
+
+@scenario(main=True)
+def versions_and_marks():
+    with Models(
+            versions="{{ config(unique_key='order_id', history=true, on_schema_change='append_new_columns') }} "
+                     "select * from {{ cdc.changes(source('app', 'orders')) }}",
+            marked="{{ config(unique_key='order_id', soft_delete='gone') }} "
+                   "select *, false as gone from {{ cdc.changes(source('app', 'orders')) }}"):
+        dbt("run", "--select", "versions", "marked")
+        psql("""UPDATE app.orders SET amount_cents = 1 WHERE order_id = 1;
+            UPDATE app.orders SET amount_cents = 2 WHERE order_id = 1;
+            DELETE FROM app.orders WHERE order_id = 2;
+            INSERT INTO app.orders VALUES (500, 1, 'active', 5)""")
+        dbt("run", "--select", "versions", "marked")
+        same("(SELECT order_id, customer_id, status, amount_cents FROM dw.versions WHERE valid_to IS NULL)", "SELECT * FROM app.orders")
+        equal(psql("SELECT string_agg(amount_cents || ' ' || (valid_to_time IS NULL), ', ' ORDER BY valid_from) "
+                   "FROM dw.versions WHERE order_id = 1"), "100 false, 1 false, 2 true", "versions")
+        same("dw.marked", "SELECT *, false FROM app.orders UNION ALL SELECT 2, 3, 'active', 200, true")
+
+
+@scenario(main=True)
 def tour():
     psql("DROP SCHEMA app CASCADE; DROP EXTENSION cdc_changelog CASCADE", user="postgres")
     environment = dict(os.environ, PGDATABASE=DATABASE,
