@@ -18,6 +18,8 @@ INSERT INTO e VALUES (1, 'a');
 DROP EVENT TRIGGER cdc_changelog_ddl_drop;
 DROP SCHEMA cdc_log CASCADE;
 DROP FUNCTION cdc.capture() CASCADE;
+ALTER SCHEMA cdc RENAME TO other;
+ALTER SCHEMA cdc_log RENAME TO other;
 DROP EXTENSION cdc_changelog;
 SET client_min_messages = warning;
 BEGIN;

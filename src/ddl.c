@@ -108,6 +108,7 @@ static void check_log(Oid relid, Node *command);
 static void check_log_dropped(Oid relid);
 static void follow_objects(const CdcTracked *tracked, Relation rel,
 						   Node *command, bool cascade);
+static void check_schema_name(Node *command);
 static void follow_schema(RenameStmt *stmt);
 static void follow_function(Oid funcid, Relation rel, Node *command);
 static void follow_indexes(const CdcTracked *tracked, Relation rel);
@@ -183,6 +184,7 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 
 	if (command == NULL)
 		PG_RETURN_NULL();
+	check_schema_name(command);
 	if (cdc_disables_triggers(command))
 		cdc_restore_check_disable(((AlterTableStmt *) command)->relation);
 	switch (nodeTag(command))
@@ -220,6 +222,24 @@ cdc_ddl_end(PG_FUNCTION_ARGS)
 			check_log(lfirst_oid(lc), command);
 	}
 	PG_RETURN_NULL();
+}
+
+/*
+ * The extension finds its tables by the names of their schemas.  Under another
+ * name, every write to a tracked table would fail.
+ */
+static void
+check_schema_name(Node *command)
+{
+	RenameStmt *stmt = (RenameStmt *) command;
+
+	if (IsA(command, RenameStmt) && stmt->renameType == OBJECT_SCHEMA &&
+		(strcmp(stmt->subname, CDC_SCHEMA) == 0 ||
+		 strcmp(stmt->subname, CDC_LOG_SCHEMA) == 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot rename schema \"%s\" of extension \"%s\"",
+						stmt->subname, "cdc_changelog")));
 }
 
 /*
