@@ -138,6 +138,8 @@ CREATE TABLE cdc.consumer_target (
   meaning bigint NOT NULL,
   -- the run has appended to it
   append boolean NOT NULL,
+  -- numbers of the columns that the run wrote, if it did not append
+  columns int[] NOT NULL,
   CONSTRAINT consumer_target_pkey PRIMARY KEY (consumer, target)
 );
 COMMENT ON TABLE cdc.consumer_target IS 'the tables that a consumer has been applied to, and when last';

@@ -92,6 +92,7 @@ static ApplyState *read_changelog(const CdcApplyOptions *options,
 								  MemoryContext context,
 								  CdcApplyResult *result);
 static void end_state(ApplyState *state);
+static List *written_columns(ApplyState *state, MemoryContext context);
 static void lock_target(Oid relid, bool nowait);
 static void describe_target(ApplyState *state);
 static void check_target_kind(Relation rel);
@@ -191,6 +192,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 	ApplyState *state;
 	Snapshot	snapshot;
 	int64		meaning;
+	List	   *columns;
 
 	check_options(options);
 	check_privileges(options->target);
@@ -224,6 +226,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 			apply_write(state);
 	}
 	meaning = options->meaning != 0 ? options->meaning : state->meaning.number;
+	columns = written_columns(state, context);
 	end_state(state);
 	SPI_finish();
 	UnregisterSnapshot(snapshot);
@@ -240,7 +243,7 @@ cdc_apply(const CdcApplyOptions *options, CdcApplyResult *result)
 		if (result->idle)
 			cdc_consumer_abandon(run);
 		else
-			cdc_consumer_finish(run, options, result, meaning);
+			cdc_consumer_finish(run, options, result, meaning, columns);
 	}
 	MemoryContextDelete(context);
 }
@@ -298,6 +301,33 @@ end_state(ApplyState *state)
 				tuplestore_end(group->rows[kind]);
 	}
 	MemoryContextDelete(state->context);
+}
+
+/*
+ * The columns of the target that have what the changelog says, by their numbers:
+ * if one of them is not the same column any more, the target has to be built
+ * anew.  None with append, where what is there stays as it is.  The list is made
+ * in the given context.
+ */
+static List *
+written_columns(ApplyState *state, MemoryContext context)
+{
+	List	   *result = NIL;
+	MemoryContext oldcontext;
+
+	if (state->options->append)
+		return NIL;
+	oldcontext = MemoryContextSwitchTo(context);
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		ApplyColumn *column = &state->columns[i];
+
+		if (column->store > 0 || column == state->soft_delete ||
+			apply_history_column(state, column))
+			result = lappend_int(result, column->attnum);
+	}
+	MemoryContextSwitchTo(oldcontext);
+	return result;
 }
 
 /*

@@ -52,6 +52,7 @@
 #include "consumer.h"
 #include "consumer_catalog.h"
 #include "cut.h"
+#include "fingerprint.h"
 #include "horizon.h"
 
 /* A table that a consumer reads */
@@ -599,7 +600,7 @@ target_usable(Consumer *consumer, Oid target, bool *repeated, List **sources)
 	*sources = NIL;
 	if (!cdc_consumer_fetch_target(consumer->name, target, &row) ||
 		row.fingerprint == 0 ||
-		row.fingerprint != cdc_consumer_fingerprint(target))
+		row.fingerprint != cdc_fingerprint(target, row.columns, false))
 		return false;
 	foreach(lc, row.sources)
 		* sources = lappend_int(*sources, abs(lfirst_int(lc)));
@@ -872,11 +873,12 @@ note_source(CdcConsumerRun *run, Source *source, List **sources)
 
 /*
  * The target has got all that the run has read: move the positions, and note
- * what the query meant.
+ * what the query meant and which columns of the target it is about.
  */
 void
 cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyOptions *options,
-					const CdcApplyResult *result, int64 meaning)
+					const CdcApplyResult *result, int64 meaning,
+					List *columns)
 {
 	Consumer   *consumer = run->consumer;
 	List	   *sources = NIL;
@@ -897,12 +899,12 @@ cdc_consumer_finish(CdcConsumerRun *run, const CdcApplyOptions *options,
 		note_source(run, lfirst(lc), &sources);
 	cdc_consumer_set_target(consumer->name, run->target,
 							consumer->last_run + 1, sources, meaning,
-							options->append);
+							options->append, columns);
 	if (!run->repeated)
 		cdc_consumer_note_run(consumer->name, consumer->last_run + 1,
 							  run->full ? "full" : "incremental", result);
 	CommandCounterIncrement();
-	if (cdc_consumer_fingerprint(run->target) == 0)
+	if (cdc_fingerprint(run->target, columns, false) == 0)
 		settle_later(consumer, run->target);
 	consumer->run = NULL;
 }
@@ -919,7 +921,7 @@ settle_later(Consumer *consumer, Oid target)
 	item->consumer = consumer->name;
 	item->target = target;
 	item->run = consumer->last_run + 1;
-	item->filled = cdc_consumer_target_filled(target, InvalidCommandId);
+	item->filled = cdc_fingerprint_filled(target, InvalidCommandId);
 	item->after = GetCurrentCommandId(false);
 	item->nest_level = GetCurrentTransactionNestLevel();
 	item->next = unsettled;
@@ -938,7 +940,7 @@ settle_targets(void)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (Unsettled *item = unsettled; item; item = item->next)
 		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(item->target)) &&
-			cdc_consumer_target_filled(item->target, item->after) >= item->filled)
+			cdc_fingerprint_filled(item->target, item->after) >= item->filled)
 			cdc_consumer_settle_target(item->consumer, item->target, item->run);
 	PopActiveSnapshot();
 }

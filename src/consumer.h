@@ -59,7 +59,8 @@ extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern int64 cdc_consumer_newest(const CdcConsumerRun *run);
 extern void cdc_consumer_finish(CdcConsumerRun *run,
 								const CdcApplyOptions *options,
-								const CdcApplyResult *result, int64 meaning);
+								const CdcApplyResult *result, int64 meaning,
+								List *columns);
 
 /*
  * A run that has nothing to write may be abandoned instead, if nothing is new in

@@ -21,20 +21,15 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -50,6 +45,7 @@
 #include "compat.h"
 #include "consumer.h"
 #include "consumer_catalog.h"
+#include "fingerprint.h"
 #include "horizon.h"
 
 PG_FUNCTION_INFO_V1(cdc_is_incremental);
@@ -72,9 +68,8 @@ static void begin_scan(ConsumerScan *s, CdcCatalogRel table,
 static void end_scan(ConsumerScan *s);
 static void write_row(ConsumerScan *s, HeapTuple old, Datum *values,
 					  const bool *replaces);
-static List *decode_sources(Datum value);
-static Datum encode_sources(List *sources);
-static int64 fingerprint(Oid target, bool at_end);
+static List *decode_list(Datum value);
+static Datum encode_list(List *list);
 static void require_consumer(const char *name);
 
 /*
@@ -369,19 +364,22 @@ cdc_consumer_fetch_target(const char *name, Oid target, CdcConsumerTarget *row)
 			DatumGetInt64(values[Anum_cdc_consumer_target_fingerprint - 1]);
 		row->run = DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]);
 		row->sources =
-			decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+			decode_list(values[Anum_cdc_consumer_target_sources - 1]);
 		row->meaning =
 			DatumGetInt64(values[Anum_cdc_consumer_target_meaning - 1]);
+		row->columns =
+			decode_list(values[Anum_cdc_consumer_target_columns - 1]);
 	}
 	end_scan(&s);
 	return HeapTupleIsValid(tuple);
 }
 
 /*
- * Between the column "sources" of cdc.consumer_target and a list of int.
+ * Between the columns "sources" and "columns" of cdc.consumer_target and lists of
+ * int.
  */
 static List *
-decode_sources(Datum value)
+decode_list(Datum value)
 {
 	List	   *result = NIL;
 	Datum	   *elems;
@@ -395,14 +393,14 @@ decode_sources(Datum value)
 }
 
 static Datum
-encode_sources(List *sources)
+encode_list(List *list)
 {
-	Datum	   *elems = palloc(sizeof(Datum) * (list_length(sources) + 1));
+	Datum	   *elems = palloc(sizeof(Datum) * (list_length(list) + 1));
 	ListCell   *lc;
 
-	foreach(lc, sources)
+	foreach(lc, list)
 		elems[foreach_current_index(lc)] = Int32GetDatum(lfirst_int(lc));
-	return PointerGetDatum(construct_array(elems, list_length(sources), INT4OID,
+	return PointerGetDatum(construct_array(elems, list_length(list), INT4OID,
 										   sizeof(int32), true, TYPALIGN_INT));
 }
 
@@ -426,7 +424,7 @@ cdc_consumer_source_needed(const char *name, Oid target, int64 run,
 		List	   *sources;
 
 		heap_deform_tuple(tuple, RelationGetDescr(s.rel), values, nulls);
-		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		sources = decode_list(values[Anum_cdc_consumer_target_sources - 1]);
 		result =
 			DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]) != target &&
 			DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]) == run &&
@@ -458,13 +456,13 @@ cdc_consumer_source_moved(const char *name, Oid target, int64 run,
 		List	   *sources;
 
 		heap_deform_tuple(tuple, RelationGetDescr(s.rel), values, nulls);
-		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		sources = decode_list(values[Anum_cdc_consumer_target_sources - 1]);
 		if (DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]) == target ||
 			DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]) != run ||
 			!list_member_int(sources, -table_id))
 			continue;
 		values[Anum_cdc_consumer_target_sources - 1] =
-			encode_sources(list_delete_int(sources, -table_id));
+			encode_list(list_delete_int(sources, -table_id));
 		replaces[Anum_cdc_consumer_target_sources - 1] = true;
 		write_row(&s, tuple, values, replaces);
 	}
@@ -502,11 +500,11 @@ cdc_consumer_source_renamed(int32 table_id)
 		List	   *sources;
 
 		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
-		sources = decode_sources(values[Anum_cdc_consumer_target_sources - 1]);
+		sources = decode_list(values[Anum_cdc_consumer_target_sources - 1]);
 		if (!list_member_int(sources, table_id))
 			continue;
 		sources = lappend_int(list_delete_int(sources, table_id), -table_id);
-		values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
+		values[Anum_cdc_consumer_target_sources - 1] = encode_list(sources);
 		replaces[Anum_cdc_consumer_target_sources - 1] = true;
 		tuple = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
 								  replaces);
@@ -542,7 +540,9 @@ cdc_consumer_any_target(const char *name, int64 run)
 			DatumGetInt64(values[Anum_cdc_consumer_target_fingerprint - 1]);
 		result = DatumGetInt64(values[Anum_cdc_consumer_target_run - 1]) == run &&
 			fingerprint != 0 &&
-			fingerprint == cdc_consumer_fingerprint(DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]));
+			fingerprint == cdc_fingerprint(DatumGetObjectId(values[Anum_cdc_consumer_target_target - 1]),
+										   decode_list(values[Anum_cdc_consumer_target_columns - 1]),
+										   false);
 	}
 	end_scan(&s);
 	return result;
@@ -570,7 +570,8 @@ cdc_consumer_appends(const char *name)
  */
 void
 cdc_consumer_set_target(const char *name, Oid target, int64 run,
-						List *sources, int64 meaning, bool append)
+						List *sources, int64 meaning, bool append,
+						List *columns)
 {
 	ConsumerScan s;
 	HeapTuple	tuple;
@@ -581,11 +582,12 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run,
 	values[Anum_cdc_consumer_target_consumer - 1] = CStringGetTextDatum(name);
 	values[Anum_cdc_consumer_target_target - 1] = ObjectIdGetDatum(target);
 	values[Anum_cdc_consumer_target_fingerprint - 1] =
-		Int64GetDatum(cdc_consumer_fingerprint(target));
+		Int64GetDatum(cdc_fingerprint(target, columns, false));
 	values[Anum_cdc_consumer_target_run - 1] = Int64GetDatum(run);
-	values[Anum_cdc_consumer_target_sources - 1] = encode_sources(sources);
+	values[Anum_cdc_consumer_target_sources - 1] = encode_list(sources);
 	values[Anum_cdc_consumer_target_meaning - 1] = Int64GetDatum(meaning);
 	values[Anum_cdc_consumer_target_append - 1] = BoolGetDatum(append);
+	values[Anum_cdc_consumer_target_columns - 1] = encode_list(columns);
 
 	begin_scan(&s, CDC_CONSUMER_TARGET, CDC_CONSUMER_TARGET_PKEY,
 			   RowExclusiveLock, name);
@@ -594,146 +596,6 @@ cdc_consumer_set_target(const char *name, Oid target, int64 run,
 	write_row(&s, tuple, values, replaces);
 	end_scan(&s);
 	CommandCounterIncrement();
-}
-
-/*
- * Has the current transaction made a relation, or given it another file?
- */
-static bool
-replaced_here(Oid relid)
-{
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	bool		result;
-
-	if (rel == NULL)
-		return true;
-	result = rel->rd_createSubid != InvalidSubTransactionId ||
-		cdc_relation_new_storage(rel);
-	relation_close(rel, NoLock);
-	return result;
-}
-
-/*
- * A number that changes when the rows of a target are exchanged as a whole:
- * when it is another table, was truncated, restored or rewritten.  0 where that
- * cannot be told: for no table at all; for unlogged ones, which are empty after
- * a crash; for temporary ones, which ON COMMIT may empty; and for those that the
- * transaction has made or truncated, which it can truncate in place.
- */
-int64
-cdc_consumer_fingerprint(Oid target)
-{
-	return fingerprint(target, false);
-}
-
-/*
- * The same at the end of the transaction, when it does nothing more to the
- * target.
- */
-static int64
-fingerprint(Oid target, bool at_end)
-{
-	List	   *relids;
-	ListCell   *lc;
-	uint64		result = 0;
-
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(target)))
-		return 0;
-	if (get_rel_relkind(target) == RELKIND_PARTITIONED_TABLE)
-	{
-		relids = find_all_inheritors(target, AccessShareLock, NULL);
-		list_sort(relids, list_oid_cmp);
-	}
-	else
-		relids = list_make1_oid(target);
-
-	foreach(lc, relids)
-	{
-		HeapTuple	tuple = SearchSysCache1(RELOID,
-											ObjectIdGetDatum(lfirst_oid(lc)));
-		Form_pg_class form;
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_class) GETSTRUCT(tuple);
-		if (form->relpersistence != RELPERSISTENCE_PERMANENT ||
-			(!at_end && replaced_here(form->oid)))
-		{
-			ReleaseSysCache(tuple);
-			return 0;
-		}
-		result = hash_combine64(result, hash_bytes_uint32_extended(form->oid, 0));
-		result = hash_combine64(result,
-								hash_bytes_uint32_extended(form->relfilenode, 0));
-		ReleaseSysCache(tuple);
-	}
-	return result == 0 ? 1 : (int64) result;
-}
-
-/*
- * Has a table's first page a row that was there before a command of this
- * transaction?  A table that was emptied since has none, whatever it got then.
- */
-static bool
-has_older_row(Relation rel, CommandId before)
-{
-	Buffer		buffer = ReadBuffer(rel, 0);
-	Page		page;
-	bool		result = false;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	page = BufferGetPage(buffer);
-	for (OffsetNumber i = FirstOffsetNumber;
-		 !result && i <= PageGetMaxOffsetNumber(page); i++)
-	{
-		ItemId		item = PageGetItemId(page, i);
-		HeapTupleHeader tuple;
-		TransactionId xmin;
-
-		if (!ItemIdIsNormal(item))
-			continue;
-		tuple = (HeapTupleHeader) PageGetItem(page, item);
-		xmin = HeapTupleHeaderGetRawXmin(tuple);
-		if (!TransactionIdIsCurrentTransactionId(xmin))
-			result = HeapTupleHeaderXminFrozen(tuple) ||
-				(!HeapTupleHeaderXminInvalid(tuple) && TransactionIdDidCommit(xmin));
-		else if (!HeapTupleHeaderXminFrozen(tuple))
-			result = HeapTupleHeaderGetCmin(tuple) < before;
-	}
-	UnlockReleaseBuffer(buffer);
-	return result;
-}
-
-/*
- * The number of leaf partitions of a target, or of the target itself, that are
- * not empty; with a valid "before", of those that have not been emptied since
- * that command of the transaction, either.  Where this cannot be told they count
- * as emptied.
- */
-int
-cdc_consumer_target_filled(Oid target, CommandId before)
-{
-	List	   *relids = get_rel_relkind(target) == RELKIND_PARTITIONED_TABLE ?
-		find_all_inheritors(target, AccessShareLock, NULL) :
-		list_make1_oid(target);
-	ListCell   *lc;
-	int			result = 0;
-
-	foreach(lc, relids)
-	{
-		Relation	rel = try_relation_open(lfirst_oid(lc), AccessShareLock);
-
-		if (rel == NULL)
-			continue;
-		if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
-			RelationGetNumberOfBlocks(rel) > 0 &&
-			(before == InvalidCommandId ||
-			 (rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
-			  has_older_row(rel, before))))
-			result++;
-		relation_close(rel, NoLock);
-	}
-	return result;
 }
 
 /*
@@ -755,9 +617,12 @@ cdc_consumer_settle_target(const char *name, Oid target, int64 run)
 	if (HeapTupleIsValid(tuple))
 	{
 		bool		isnull;
+		Datum		columns = heap_getattr(tuple,
+										   Anum_cdc_consumer_target_columns,
+										   RelationGetDescr(s.rel), &isnull);
 
 		values[Anum_cdc_consumer_target_fingerprint - 1] =
-			Int64GetDatum(fingerprint(target, true));
+			Int64GetDatum(cdc_fingerprint(target, decode_list(columns), true));
 		replaces[Anum_cdc_consumer_target_fingerprint - 1] = true;
 		if (DatumGetInt64(heap_getattr(tuple, Anum_cdc_consumer_target_run,
 									   RelationGetDescr(s.rel), &isnull)) == run)

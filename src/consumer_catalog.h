@@ -39,7 +39,7 @@
 #define Anum_cdc_consumer_position_time		5
 
 /* cdc.consumer_target */
-#define Natts_cdc_consumer_target			7
+#define Natts_cdc_consumer_target			8
 #define Anum_cdc_consumer_target_consumer	1
 #define Anum_cdc_consumer_target_target		2
 #define Anum_cdc_consumer_target_fingerprint 3
@@ -47,6 +47,7 @@
 #define Anum_cdc_consumer_target_sources	5
 #define Anum_cdc_consumer_target_meaning	6
 #define Anum_cdc_consumer_target_append		7
+#define Anum_cdc_consumer_target_columns	8
 
 /* One row of cdc.consumer, as far as runs need it */
 typedef struct CdcConsumerRow
@@ -67,13 +68,14 @@ typedef struct CdcPosition
 /* One row of cdc.consumer_target */
 typedef struct CdcConsumerTarget
 {
-	int64		fingerprint;	/* see cdc_consumer_fingerprint() */
+	int64		fingerprint;	/* see fingerprint.h */
 	int64		run;			/* the last run it took part in */
 	List	   *sources;		/* of int: numbers of the tables it is made
 								 * of, negative for those that run did not
 								 * read, or that were renamed since */
 	int64		meaning;		/* of the query in that run, 0 if unknown: see
 								 * meaning.h */
+	List	   *columns;		/* of int: those the fingerprint is about */
 } CdcConsumerTarget;
 
 extern void cdc_consumer_require_extension(void);
@@ -93,14 +95,13 @@ extern bool cdc_consumer_fetch_target(const char *name, Oid target,
 extern bool cdc_consumer_any_target(const char *name, int64 run);
 extern bool cdc_consumer_appends(const char *name);
 extern void cdc_consumer_set_target(const char *name, Oid target, int64 run,
-									List *sources, int64 meaning, bool append);
+									List *sources, int64 meaning, bool append,
+									List *columns);
 extern bool cdc_consumer_source_needed(const char *name, Oid target, int64 run,
 									   int32 table_id);
 extern void cdc_consumer_source_moved(const char *name, Oid target, int64 run,
 									  int32 table_id);
 extern void cdc_consumer_source_renamed(int32 table_id);
-extern int64 cdc_consumer_fingerprint(Oid target);
-extern int	cdc_consumer_target_filled(Oid target, CommandId before);
 extern void cdc_consumer_settle_target(const char *name, Oid target,
 									   int64 run);
 extern bool cdc_consumer_delete_rows(const char *name, bool itself);
