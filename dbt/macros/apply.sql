@@ -111,6 +111,9 @@
     {{ exceptions.raise_compiler_error("The incremental strategy changelog needs a unique_key") }}
   {% endif %}
   {% do cdc.refuse_sample() %}
+  {% if config.get('on_schema_change') not in (none, 'ignore') %}
+    {{ exceptions.raise_compiler_error("The incremental strategy changelog needs on_schema_change='ignore' in model " ~ model.name ~ ": dbt takes _change_type for a new column. The materialization changelog can do more.") }}
+  {% endif %}
   {% if flags.EMPTY %}
     {{ return('select 0 as inserted where false') }}
   {% endif %}

@@ -171,6 +171,10 @@
       ~ (" without incremental_strategy='changelog'" if kind == 'incremental' else '')
       ~ ", which does not remember how far it has read. Use the materialization changelog, and write cdc.changes into the model itself, not into one that it selects from.") }}
   {% endif %}
+  {% if kind == 'incremental' and not is_incremental() %}
+    {# dbt makes the table of all rows, those marked DELETE among them #}
+    {{ exceptions.raise_compiler_error("Model " ~ model.name ~ " uses cdc.changes where it builds its whole table: write it into the branch of is_incremental(), and a query of the whole table into the other one; or use the materialization changelog, which needs one query only.") }}
+  {% endif %}
 {% endmacro %}
 
 {# Models that are built by renaming a new table lose their log each time. #}

@@ -695,6 +695,23 @@ def changes_want_a_model_that_remembers():
 
 
 @scenario(main=True)
+def classic_spelling_is_checked():
+    changes = "select order_id, {{ cdc.keep_when(\"status = 'active'\") }} from {{ cdc.changes(source('app', 'orders')) }}"
+    config = "{{ config(materialized='incremental', incremental_strategy='changelog', unique_key='order_id'%s) }} "
+    with Models(
+            # its table would have the rows that are to be deleted
+            one_branch=config % "" + changes,
+            # the table would get a column _change_type
+            appending=config % ", on_schema_change='append_new_columns'" + "{% if is_incremental() %} " + changes +
+            " {% else %} select order_id from {{ source('app', 'orders') }} where status = 'active' {% endif %}"):
+        result = dbt("run", "--select", "one_branch", "appending", ok=False)
+        equal((result.nodes["one_branch"][0], result.nodes["appending"][0]), ("error", "success"), "results")
+        expect("is_incremental()" in result.message("one_branch"), "message")
+        result = dbt("run", "--select", "appending", ok=False)
+        expect("on_schema_change" in result.message("appending"), "message")
+
+
+@scenario(main=True)
 def new_columns_get_their_values():
     text = "{{ config(unique_key='customer_id', on_schema_change='%s') }} select * from {{ cdc.changes(source('app', 'customers')) }}"
     few = "{{ config(unique_key='customer_id', on_schema_change='append_new_columns') }} " \
