@@ -34,6 +34,7 @@
 #include "access/xact.h"
 #include "storage/bufmgr.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -102,6 +103,7 @@ static CdcXactTable *xact_tables = NULL;
 static int64 xact_number = 0;	/* 0 until drawn */
 static Size total_bytes = 0;	/* of all rows not yet written */
 static bool any_truncates = false;	/* in this transaction */
+static bool finished = false;	/* its snapshots are made */
 
 static XactLevel *current_level(CdcXactTable *table);
 static void write_level(CdcXactTable *table, XactLevel *level,
@@ -181,13 +183,22 @@ cdc_xact_number(void)
 }
 
 /*
- * The level of the current (sub)transaction.
+ * The level of the current (sub)transaction.  Raises an error if the
+ * transaction has got its snapshot numbers already: changes would be lost.
  */
 static XactLevel *
 current_level(CdcXactTable *table)
 {
 	int			nest_level = GetCurrentTransactionNestLevel();
 	XactLevel  *level = table->level;
+
+	/* another library's callback may come after ours */
+	if (finished)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot change tracked table \"%s\" in the middle of the commit",
+						get_rel_name(table->tracked.relid)),
+				 errdetail("The transaction has got its snapshot number.")));
 
 	if (level && level->nest_level == nest_level)
 		return level;
@@ -745,6 +756,7 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_PREPARE:
 			if (xact_tables)
 				finish_transaction(event == XACT_EVENT_PRE_PREPARE);
+			finished = true;
 			break;
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PARALLEL_ABORT:
@@ -758,6 +770,7 @@ xact_callback(XactEvent event, void *arg)
 			xact_number = 0;
 			total_bytes = 0;
 			any_truncates = false;
+			finished = false;
 			break;
 		default:
 			break;
