@@ -136,6 +136,20 @@ SELECT * FROM cdc.apply_changelog('audit', :audit, NULL, append => true, consume
 SELECT cdc.reset('audit');
 SELECT * FROM cdc.apply_changelog('audit', :audit, NULL, append => true, consumer => 'audit');
 SELECT id, status, _change_type FROM audit;
+-- nor where the positions went with the tracking of the table
+CREATE TABLE visits (id int);
+SELECT cdc.track('visits');
+INSERT INTO visits VALUES (1), (2);
+CREATE TABLE all_visits (id int);
+\set visits '$$ SELECT id FROM visits_changelog(mode => ''append_only'', consumer => ''visits'') $$'
+SELECT * FROM cdc.apply_changelog('all_visits', :visits, NULL, append => true, consumer => 'visits');
+SELECT cdc.untrack('visits');
+SELECT cdc.track('visits');
+SELECT * FROM cdc.apply_changelog('all_visits', :visits, NULL, append => true, consumer => 'visits');
+TRUNCATE all_visits;
+SELECT cdc.reset('visits');
+SELECT * FROM cdc.apply_changelog('all_visits', :visits, NULL, append => true, consumer => 'visits');
+SELECT cdc.untrack('visits');
 
 -- versions
 INSERT INTO orders VALUES (5, 'new', 7);
@@ -164,6 +178,6 @@ SELECT * FROM cdc.apply_changelog('copy', :query, ARRAY['id'], consumer => 'copy
 SELECT (SELECT array_agg(o ORDER BY id) FROM orders o)::text = (SELECT array_agg(c ORDER BY id) FROM copy c)::text AS equal;
 
 SET client_min_messages = warning;
-SELECT count(cdc.drop_consumer(c)) FROM unnest(ARRAY['copy', 'both', 'opts', 'audit', 'versions']) c;
+SELECT count(cdc.drop_consumer(c)) FROM unnest(ARRAY['copy', 'both', 'opts', 'audit', 'visits', 'versions']) c;
 DROP SCHEMA apply_consumer CASCADE;
 DROP ROLE regress_cdc_apply_consumer;

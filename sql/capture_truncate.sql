@@ -164,3 +164,6 @@ SELECT id, v, _change_type, _change_ordinal FROM first_changelog() ORDER BY 4, 1
 SELECT * FROM cdc.verify('first');
 SELECT * FROM cdc.verify('second');
 SELECT * FROM cdc.verify('parts');
+
+SET client_min_messages = warning;
+DROP SCHEMA capture_truncate CASCADE;

@@ -259,7 +259,7 @@ read_changelog(const CdcApplyOptions *options, const CdcConsumerRun *run,
 	bool		full = run != NULL && cdc_consumer_full(run);
 
 	/* rows would be there twice */
-	if (full && options->append && cdc_consumer_has_positions(run))
+	if (full && options->append && cdc_consumer_ran_before(run))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("consumer \"%s\" has to read everything again, which cannot be appended to \"%s\"",

@@ -89,8 +89,7 @@ struct CdcConsumerRun
 	bool		full;
 	bool		again;			/* found out that it has to be full */
 	bool		repeated;		/* the transaction has done this before */
-	bool		again_here;		/* so it has, but maybe emptied the target
-								 * since */
+	bool		applied_before;	/* to this target, unless reset since */
 	List	   *sources;		/* numbers of the tables the target is made of */
 };
 
@@ -647,8 +646,7 @@ cdc_consumer_begin(const char *name, Oid target, bool nowait, bool full)
 		run->full = true;
 		run->repeated = false;
 	}
-	run->again_here = cdc_consumer_fetch_target(name, target, &row) &&
-		row.run == consumer->last_run + 1;
+	run->applied_before = cdc_consumer_fetch_target(name, target, &row);
 	MemoryContextSwitchTo(oldcontext);
 	consumer->run = run;
 	return run;
@@ -664,12 +662,14 @@ cdc_consumer_full(const CdcConsumerRun *run)
 }
 
 /*
- * Had the consumer positions before this run?
+ * Has the consumer read anything, or brought this target up to date, before
+ * this run?  Its positions may be gone since, with a table that is no longer
+ * tracked.
  */
 bool
-cdc_consumer_has_positions(const CdcConsumerRun *run)
+cdc_consumer_ran_before(const CdcConsumerRun *run)
 {
-	return run->consumer->had_positions || run->again_here;
+	return run->consumer->had_positions || run->applied_before;
 }
 
 /*

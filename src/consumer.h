@@ -52,8 +52,8 @@ extern CdcConsumerRun *cdc_consumer_begin(const char *consumer, Oid target,
 										  bool nowait, bool full);
 extern bool cdc_consumer_full(const CdcConsumerRun *run);
 
-/* Had the consumer positions before this run?  Then it must not append all. */
-extern bool cdc_consumer_has_positions(const CdcConsumerRun *run);
+/* Not the first run?  Then it must not append all. */
+extern bool cdc_consumer_ran_before(const CdcConsumerRun *run);
 extern bool cdc_consumer_again(CdcConsumerRun *run);
 extern char *cdc_consumer_ranges(const CdcConsumerRun *run);
 extern int64 cdc_consumer_newest(const CdcConsumerRun *run);
