@@ -89,7 +89,7 @@ struct CdcConsumerRun
 	bool		full;
 	bool		again;			/* found out that it has to be full */
 	bool		repeated;		/* the transaction has done this before */
-	bool		applied_before;	/* to this target, unless reset since */
+	bool		applied_before; /* to this target, unless reset since */
 	List	   *sources;		/* numbers of the tables the target is made of */
 };
 
