@@ -174,9 +174,11 @@ foreach my $round (1 .. $rounds)
 	$node->safe_psql('postgres', 'CALL consume()');
 	my $started = $node->safe_psql('postgres',
 		'SELECT pg_postmaster_start_time()');
-	my $pid = $node->safe_psql('postgres',
-		"SELECT pid FROM pg_stat_activity WHERE application_name = 'writer' AND query <> '' LIMIT 1"
-	);
+	my $pid = $node->safe_psql(
+		'postgres', q{
+SELECT pid FROM pg_stat_activity
+ WHERE application_name = 'writer' AND query <> '' AND backend_type = 'client backend'
+ LIMIT 1});
 	is(kill('KILL', $pid), 1, 'a backend was killed');
 	$writers->finish;
 	like(

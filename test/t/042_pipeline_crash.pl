@@ -145,9 +145,11 @@ foreach my $round (1 .. $kills + $stops)
 
 	if ($round <= $kills)
 	{
-		my $pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE application_name = 'runner' AND query ~ 'cdc.run'"
-		);
+		# not one of its parallel workers
+		my $pid = $node->safe_psql(
+			'postgres', q{
+SELECT pid FROM pg_stat_activity
+ WHERE application_name = 'runner' AND query ~ 'cdc.run' AND backend_type = 'client backend'});
 
 		usleep(int(rand(200000)));
 		kill('KILL', $pid) == 1 or die "could not kill the runner";
