@@ -100,16 +100,19 @@ sub start_runner
 	my ($out) = @_;
 	my $runner;
 
-	local $ENV{PGAPPNAME} = 'runner';
 	append_to_file("$dir/run.sql", "SELECT mode FROM cdc.run('target');\n")
 	  unless -e "$dir/run.sql";
-	$runner = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', 1, '-T', 600, '-f', "$dir/run.sql",
-			'-h', $node->host, '-p', $node->port, 'postgres'
-		],
-		'<', \undef, '>', $out, '2>&1',
-		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	{
+		local $ENV{PGAPPNAME} = 'runner';
+		$runner = IPC::Run::start(
+			[
+				'pgbench', '-n', '-c', 1, '-T', 600, '-f', "$dir/run.sql",
+				'-h', $node->host, '-p', $node->port, 'postgres'
+			],
+			'<', \undef, '>', $out, '2>&1',
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	}
+	# not by that name, or this would find itself
 	$node->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'runner' AND query ~ 'cdc.run'"
 	) or die "the pipeline does not run";
